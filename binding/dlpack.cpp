@@ -1,7 +1,7 @@
 // DLPack both ways: capsules over tensors, and tensors over capsules.
 #include "binding/dlpack.h"
 
-#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -51,11 +51,25 @@ template <class M> struct Export {
   ForeignUse use;
 };
 
+// Some consumers end the process where a stride is negative.
+bool steps_backwards(const Tensor& x) {
+  for (int i = 0; i < x.rank(); ++i)
+    if (x.strides()[i] < 0 && x.shape()[i] > 1 && x.count() > 0) return true;
+  return false;
+}
+// Strides without a sign: where axes of more than one element step forwards, nobody takes others.
+Strides forward_strides(const Tensor& x) {
+  Strides strides = x.strides();
+  for (int i = 0; i < x.rank(); ++i) strides[i] = std::abs(strides[i]);
+  return strides;
+}
+
 template <class M>
 PyObject* export_capsule(const Tensor& x, bool copied, const char* name, nb::handle stream) {
   refuse_in_capture("another library gets at the memory");
   const auto [kind, number] = dlpack_place(x);
-  auto* out = new Export<M>{{}, x, Lent(x->storage), x.shape(), x.strides(), ForeignUse(x, stream)};
+  auto* out =
+      new Export<M>{{}, x, Lent(x->storage), x.shape(), forward_strides(x), ForeignUse(x, stream)};
   out->managed.tensor = {x.pinned_bytes(),
                          {kind, number},
                          x.rank(),
@@ -95,11 +109,6 @@ Tensor on_dlpack_device(const Tensor& x, nb::handle device, nb::handle copy_arg)
   if (copy_arg.is(nb::handle(Py_False)))
     fail(ErrorKind::buffer, "__dlpack__: the CPU needs a copy, but copy=False was given");
   return to_device(x, nullptr);
-}
-
-// Some consumers end the process where a stride is negative.
-bool steps_backwards(const Tensor& x) {
-  return std::ranges::any_of(x.strides(), [](std::int64_t stride) { return stride < 0; });
 }
 
 PyObject* to_dlpack(const Tensor& x_in, nb::handle stream, nb::handle max_version,

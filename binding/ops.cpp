@@ -59,7 +59,7 @@ void bind_random(nb::module_& m) {
           "initial_seed", [](const Generator& g) { return g.seed; }, "The seed, as `seed`.")
       .def("get_state", state_of, "Seed and position, two numbers of uint64 for `set_state`.")
       .def("set_state", set_state, "state"_a,
-           "Goes on from a state that `get_state` gave; raises ValueError for anything else.")
+           "Goes on from a state that `get_state` gave; raises ValueError for another tensor.")
       .def("__repr__",
            [](const Generator& g) {
              return "<Generator: seed " + std::to_string(g.seed) + ", position " +

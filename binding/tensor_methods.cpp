@@ -40,6 +40,7 @@ void set_requires_grad(const Itself& x, bool value) {
     x->family.reset();
     x->recorded_seen = x->storage->recorded_changes;
   }
+  if (value && !x.requires_grad() && x->storage->leaves < 254) ++x->storage->leaves;
   tw::set_requires_grad(x, value);
 }
 

@@ -4,6 +4,8 @@
 
 #include <structmember.h>
 
+#include <cstring>
+
 #include "binding/casters.h"
 #include "binding/cycles.h"
 #include "binding/interchange.h"
@@ -465,10 +467,24 @@ bool read_scalar(PyObject* object, Scalar& out) {
   return true;
 }
 
+// Of another library's array of no dimensions, as its item() gives it. One with a mask, or with a
+// gradient, would lose that; texts and times are no numbers.
+static bool read_number_of_array(PyObject* object, Scalar& out) {
+  const nb::handle array = object;
+  if (!is_array(object) || !nb::hasattr(array, "item") || nb::hasattr(array, "mask")) return false;
+  if (nb::len(nb::object(array.attr("shape"))) > 0 ||
+      nb::cast<bool>(nb::getattr(array, "requires_grad", nb::bool_(false))))
+    return false;
+  const nb::object kind = nb::getattr(array.attr("dtype"), "kind", nb::none());
+  if (nb::isinstance<nb::str>(kind) && !std::strchr("biufc", *nb::cast<std::string>(kind).c_str()))
+    return false;
+  return read_scalar(nb::object(array.attr("item")()).ptr(), out);
+}
+
 bool read_number(PyObject* object, Scalar& out) {
   if (read_scalar(object, out)) return true;
-  if (!is_tensor(object) && !is_array(object)) return false;
-  const Tensor x = is_tensor(object) ? unwrap(object) : as_tensor(object);
+  if (!is_tensor(object)) return read_number_of_array(object, out);
+  const Tensor x = unwrap(object);
   return x.rank() == 0 && !x.requires_grad() && read_scalar(nb::steal(item_of(x)).ptr(), out);
 }
 

@@ -67,8 +67,10 @@ def advanced(draw):
             # Several masks, or a mask and arrays, must agree in their number of True.
             items.append(draw(hnp.arrays(np.bool_, (extent,))))
         axis += 1
-    if axis < len(shape) and draw(st.booleans()):
-        items.append(...)
+    if draw(st.booleans()):
+        # One that stands for no axis may be anywhere: it keeps arrays apart all the same.
+        whole = axis == len(shape)
+        items.insert(draw(st.integers(0, len(items))) if whole else len(items), ...)
     return counted(shape), tuple(items)
 
 

@@ -130,6 +130,12 @@ class TestSetGradEnabled:
             assert not tw.is_grad_enabled()
         assert tw.is_grad_enabled()
 
+    @pytest.mark.parametrize("mode", ["False", 0, None])
+    def test_what_is_no_mode(self, mode):
+        with pytest.raises(TypeError, match="True or False"):
+            tw.set_grad_enabled(mode)
+        assert tw.is_grad_enabled()
+
     @pytest.mark.parametrize("block", [tw.no_grad, tw.inference_mode, tw.enable_grad])
     def test_decorators_without_brackets(self, block):
         @block
@@ -157,6 +163,15 @@ class TestViewsThatStepBackwards:
         with pytest.raises(BufferError, match="steps backwards"):
             tw.arange(3)[::-1].__dlpack__(copy=False)
 
+    def test_axes_of_one_element_step_nowhere(self):
+        x = tw.arange(6.0).reshape(2, 3)
+        for view in (x[:1][::-1], x[:, :1][:, ::-1], x[:0][:, ::-1]):
+            back = torch.from_dlpack(view)
+            assert back.tolist() == view.tolist()
+            back += 1
+            assert back.tolist() == view.tolist()
+            np.from_dlpack(view, copy=False)
+
     def test_others_share_memory(self):
         x = tw.arange(6.0).reshape(2, 3)
         torch.from_dlpack(x[:, ::2])[0, 0] = 9.0
@@ -179,6 +194,15 @@ class TestPartsOfData:
         apart.mul_(weight)
         with pytest.raises(RuntimeError, match="its graph lacks that change"):
             part.fill_(1.0)
+
+    def test_are_refused_once_their_own_tensor_is_a_leaf(self):
+        apart = tw.ones(2, dtype=tw.complex64, requires_grad=True).detach()
+        part = apart.real
+        apart.requires_grad_()
+        with pytest.raises(RuntimeError, match="view of a tensor in the graph"):
+            part.fill_(1.0)
+        apart.detach().real.fill_(2.0)
+        assert apart[0] == 2
 
     def test_are_refused_where_they_were_taken_without_recording(self):
         weight = tw.ones(2, dtype=tw.complex64, requires_grad=True)
@@ -209,6 +233,44 @@ class TestFiles:
         assert tw.load(tmp_path / "x")["x"].tolist() == [0, 1]
         with open(tmp_path / "x", "rb") as file:
             assert tw.load(file)["x"].tolist() == [0, 1]
+
+    @pytest.mark.parametrize("dtype", [tw.float32, tw.bfloat16, tw.uint8])
+    def test_raw_ones_take_and_give_parts(self, dtype):
+        class Raw(io.RawIOBase):
+            """At most 1000 bytes at a time."""
+
+            def __init__(self, data: bytes = b"") -> None:
+                self.held = io.BytesIO(data)
+
+            def readable(self) -> bool:
+                return True
+
+            writable = seekable = readable
+
+            def seek(self, place: int, whence: int = 0) -> int:
+                return self.held.seek(place, whence)
+
+            def readinto(self, into: Any) -> int:
+                return self.held.readinto(memoryview(into)[:1000])
+
+            def write(self, data: Any) -> int:
+                return self.held.write(memoryview(data)[:1000])
+
+        x = tw.arange(70_000).astype(dtype)
+        file = Raw()
+        tw.save({"x": x}, file)
+        assert len(file.held.getvalue()) > x.nbytes
+        assert (tw.load(Raw(file.held.getvalue()))["x"] == x).all()
+        tw.save({"x": x}, plain := io.BytesIO())
+        assert plain.getvalue() == file.held.getvalue()
+
+    def test_one_that_takes_less_is_an_error(self):
+        class Full:
+            def write(self, data: Any) -> int:
+                return 4
+
+        with pytest.raises(OSError, match="took 4 of"):
+            tw.save({"x": tw.ones(3)}, Full())
 
     def test_other_formats_are_named(self, tmp_path: Path):
         torch.save({"a": torch.ones(2)}, tmp_path / "a.pt")
@@ -254,10 +316,44 @@ class TestGenerators:
             tw.Generator(device="xyz")
 
 
-def test_numbers_of_arguments_are_no_arrays():
-    for value in (np.ones(2), tw.ones(2), tw.ones((), requires_grad=True)):
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(np.ones(2), np.ones(1), np.ma.masked, np.ma.array(3.0, mask=True), np.str_("3")),
+        *(np.datetime64("2020", "ns"), np.timedelta64(3, "ns"), np.bytes_(b"3"), object()),
+        *(tw.ones(2), tw.ones((), requires_grad=True), torch.ones((), requires_grad=True)),
+    ],
+)
+def test_what_is_no_number(value):
+    for call in (tw.full, lambda shape, value: tw.zeros(shape).fill_(value)):
         with pytest.raises((TypeError, ValueError)):
-            tw.full((2,), value)
+            call((2,), value)
+
+
+@pytest.mark.parametrize("value", [np.float16(3), np.array(3), torch.tensor(3.0), tw.tensor(3)])
+def test_what_is_one(value):
+    assert tw.full((2,), value).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd", "hessian"])
+def test_arguments_that_are_named_wrongly(name: str) -> None:
+    derivative = getattr(tw.func, name)
+    x = tw.ones(2)
+    for twice in ((0, 0), (0, -2)):
+        with pytest.raises(ValueError, match="given twice"):
+            derivative(lambda a, b: (a * b).sum(), twice)(x, x)
+    for none in ((), [0, 1], "0"):
+        with pytest.raises(TypeError, match="a number or a tuple"):
+            derivative(lambda a, b: (a * b).sum(), none)
+
+
+def test_empty_beginnings_are_in_the_graph() -> None:
+    empty, x = tw.tensor([], requires_grad=True), tw.ones((2, 3), requires_grad=True)
+    for parts in ([empty, x], [x.detach(), empty], [empty, x, empty]):
+        (of_empty,) = tw.grad(tw.cat(parts, 1).sum(), [empty])
+        assert of_empty.shape == (0,)
+    (of_x,) = tw.grad((tw.cat([empty, x]) * 2).sum(), [x])
+    assert of_x.tolist() == [[2.0] * 3] * 2
 
 
 def test_failures_of_matrices_are_both_kinds_of_error():

@@ -257,7 +257,7 @@ void InPlaceChange::check() const {
       fail(ErrorKind::runtime, op_, ": recorded in-place change of ", describe(x),
            ", a view taken while recording was off; write through the tensor it was taken from "
            "instead: base[index] = value");
-    if (x->storage->in_graph && !x->outside_graph)
+    if (x->storage->in_graph && x->outside_graph != x->storage->leaves + 1)
       fail(ErrorKind::runtime, op_, ": in-place change of ", describe(x),
            ", a view of a tensor in the graph taken while recording was off; write through that "
            "tensor: base[index] = value, or under no_grad()");

@@ -55,6 +55,7 @@ struct Plan {
   Shape view_shape;            // after dropping integer axes and adding new ones
   std::vector<int> axes;       // of the view that arrays index
   std::vector<Tensor> arrays;  // int64
+  bool split = false;          // by an ellipsis, which counts also where it stands for no axis
 };
 
 bool any_array(const std::vector<IndexItem>& items) {
@@ -81,12 +82,16 @@ class Planner {
     if (consumed > x.rank())
       fail(ErrorKind::index, "index: ", consumed, " indices for ", x.rank(), " dimension",
            x.rank() == 1 ? "" : "s");
+    std::size_t before = 0;
     for (const IndexItem& item : items) {
-      if (item.kind == Kind::ellipsis)
+      if (item.kind == Kind::ellipsis) {
+        before = plan.arrays.size();
         keep(x.rank() - consumed);
-      else
+      } else {
         add(item);
+      }
     }
+    plan.split = before > 0 && before < plan.arrays.size();
     keep(x.rank() - axis_);
   }
   Plan plan;
@@ -249,8 +254,9 @@ std::vector<std::int64_t> indexed_first(int rank, const std::vector<int>& axes) 
   return order;
 }
 // NumPy: adjacent index axes are replaced in place by the index shape, others move it to the front.
-bool are_adjacent(const std::vector<int>& axes) {
-  return axes.back() - axes.front() + 1 == static_cast<int>(axes.size());
+bool are_adjacent(const Plan& plan) {
+  const auto& axes = plan.axes;
+  return !plan.split && axes.back() - axes.front() + 1 == static_cast<int>(axes.size());
 }
 
 // The inverse of an axis order.
@@ -282,7 +288,7 @@ Plan plan_of(const Tensor& x, const std::vector<IndexItem>& items) {
 }
 
 Tensor front(const Tensor& view, const Plan& plan) {
-  return plan.axes.front() == 0 && are_adjacent(plan.axes)
+  return plan.axes.front() == 0 && are_adjacent(plan)
              ? view
              : permute_dims(view, indexed_first(view.rank(), plan.axes));
 }
@@ -307,7 +313,7 @@ Tensor read(const Tensor& x, const Plan& plan) {
   const Tensor view = basic_view(x, plan);
   if (plan.arrays.empty()) return view.is(x) ? reshape(x, x.shape()) : view;
   const Tensor leading = front(view, plan);
-  const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
+  const int at = are_adjacent(plan) ? plan.axes.front() : 0;
   if (at && plan.arrays.size() == 1 && !leading.contiguous() &&
       rows_contiguous(view, static_cast<std::size_t>(at + 1)))
     return apply(kTakeRows, {view, plan.arrays[0]}, WordList(1).set(0, at));
@@ -331,7 +337,7 @@ Shape target_shape(const Tensor& view, const Plan& plan) {
     if (std::find(plan.axes.begin(), plan.axes.end(), i) == plan.axes.end())
       rest.push_back(view.size(i));
   const Shape indices = index_shape(plan.arrays);
-  const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
+  const int at = are_adjacent(plan) ? plan.axes.front() : 0;
   Shape shape;
   for (int i = 0; i < at; ++i) shape.push_back(rest[i]);
   for (std::int64_t extent : indices) shape.push_back(extent);
@@ -371,7 +377,7 @@ void write(const Tensor& x, const Plan& plan, const Tensor& value) {
   if (plan.arrays.empty()) return assign(view, source);
   source = broadcast_operand(astype(source, x.dtype()), shape);
   const int index_rank = index_shape(plan.arrays).rank();
-  const int at = are_adjacent(plan.axes) ? plan.axes.front() : 0;
+  const int at = are_adjacent(plan) ? plan.axes.front() : 0;
   std::vector<std::int64_t> order;  // brings the index axes to the front
   for (int i = 0; i < index_rank; ++i) order.push_back(at + i);
   for (int i = 0; i < at; ++i) order.push_back(i);

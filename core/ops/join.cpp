@@ -1,7 +1,6 @@
 // Several tensors into one.
 #include "core/ops/join.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "core/autograd/op_node.h"
@@ -141,30 +140,31 @@ void concat_vjp(Vjp& v) {
 }
 
 // PyTorch's programs begin what they gather with tensor([]), which has one axis: beside tensors of
-// more axes its type alone counts.
-bool leave_out_empty(const Use& use, Tensor* out) {
+// more axes it is one of theirs without elements.
+bool reshape_empty(const Use& use, Tensor* out) {
   const auto is_empty = [](const Tensor& x) { return x.rank() == 1 && x.count() == 0; };
-  int rank = 0;
+  const Tensor* other = nullptr;
   bool any_empty = false;
   for (int i = 0; i < use.inputs; ++i) {
-    rank = std::max(rank, use.in[i].tensor.rank());
-    any_empty |= is_empty(use.in[i].tensor);
+    const Tensor& x = use.in[i].tensor;
+    if (!other && x.rank() > 1) other = &x;
+    any_empty |= is_empty(x);
   }
-  if (!any_empty || rank < 2) return false;
-  std::vector<Operand> kept;
-  DType dtype = use.in[0].tensor.dtype();
+  if (!any_empty || !other) return false;
+  Shape shape = other->shape();
+  shape[normalize_axis(use.words[0], shape.rank(), "concat")] = 0;
+  std::vector<Operand> all;
   for (int i = 0; i < use.inputs; ++i) {
-    dtype = promote(dtype, use.in[i].tensor.dtype());
-    if (!is_empty(use.in[i].tensor)) kept.push_back(use.in[i]);
+    const Tensor& x = use.in[i].tensor;
+    all.push_back(is_empty(x) ? reshape(x, shape) : x);
   }
-  apply(use.op, kept.data(), static_cast<int>(kept.size()), use.words, out);
-  out[0] = astype(out[0], dtype);
+  apply(use.op, all.data(), use.inputs, use.words, out);
   return true;
 }
 
 // Flat where there is no axis.
 bool settle_concat(const Use& use, Tensor* out) {
-  if (!use.words.none(0)) return leave_out_empty(use, out);
+  if (!use.words.none(0)) return reshape_empty(use, out);
   std::vector<Operand> flat;
   for (int i = 0; i < use.inputs; ++i) flat.push_back(reshape(use.in[i].tensor, {-1}));
   apply(use.op, flat.data(), use.inputs, WordList(1).set(0, 0), out);
@@ -181,7 +181,8 @@ constexpr OpRecord kConcat = {
         "Shapes: tensors whose extents differ along the axis alone; the result has the sum of "
         "these there.\n"
         "Types: all. Result: the common type.\n"
-        "Beside tensors of more axes, empty ones of shape (0,) are left out, as in PyTorch.\n"
+        "Beside tensors of more axes, those of shape (0,) add nothing but their type, as in "
+        "PyTorch.\n"
         "Raises ValueError for no tensors, for 0-d ones and for other extents that differ.\n"
         "Source: Array API standard 2024.12.",
     .flags = kFunction,

@@ -34,7 +34,9 @@ Tensor view_as(const Tensor& x, DType dtype, const Shape& shape, const Strides& 
   y->is_view = true;
   y->recorded_seen = x->storage->recorded_changes;
   y->outside_graph =
-      x->storage->in_graph && !x.requires_grad() && (!x->is_view || x->family || x->outside_graph);
+      x->storage->in_graph && !x.requires_grad() && (!x->is_view || x->family || x->outside_graph)
+          ? x->storage->leaves + 1
+          : 0;
   return y;
 }
 

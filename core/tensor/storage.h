@@ -18,6 +18,7 @@ struct Storage : Counted {
   std::uint32_t recorded_changes = 0;
   bool in_graph = false;  // some tensor over these bytes has required grad
   bool writable = true;
+  std::uint8_t leaves = 0;  // how often one over these bytes was made a leaf later, up to 254
   // Where the list of shared memory has it, plus one; 0: no other storage can show these bytes.
   std::uint32_t shared_at = 0;
   std::uint32_t run = 0;  // of a checkpointed function, in which it was made; 0: in none

@@ -51,8 +51,9 @@ struct TensorHeader : Counted, Marks {
   // none) its place in the graph takes in.
   std::uint32_t recorded_seen;
   DType dtype;
-  std::uint8_t result = 0;     // which of its node's results it is
-  bool outside_graph = false;  // of a view without a family: of a tensor that was detached
+  std::uint8_t result = 0;  // which of its node's results it is
+  // Of a view without a family, of a tensor that was detached: the storage's leaves then, plus one.
+  std::uint8_t outside_graph = 0;
   Ref<Storage> storage;
   std::int64_t offset_bytes;
   std::int64_t count;      // elements

@@ -88,7 +88,7 @@ class Generator:
     @property
     def seed(self) -> int: ...
     def set_state(self, state: Tensor) -> None:
-        """Goes on from a state that `get_state` gave; raises ValueError for anything else."""
+        """Goes on from a state that `get_state` gave; raises ValueError for another tensor."""
 
 class HookHandle:
     """A registered hook."""

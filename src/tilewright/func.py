@@ -343,9 +343,14 @@ def _of_arguments(
     argnums: int | tuple[int, ...],
     derivative: Callable[..., Any],
 ) -> Callable[..., Any]:
+    chosen = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not chosen or not all(isinstance(number, int) for number in chosen):
+        raise TypeError(f"{who}: argnums is a number or a tuple of them, got {argnums!r}")
+
     def call(*args: Any, **kwargs: Any) -> Any:
-        chosen = argnums if isinstance(argnums, tuple) else (argnums,)
         xs = tuple(_argument(who, args, number) for number in chosen)
+        if len({number % len(args) for number in chosen}) < len(chosen):
+            raise ValueError(f"{who}: an argument is given twice: argnums={argnums!r}")
         for number, x in zip(chosen, xs, strict=True):
             if not isinstance(x, Tensor):
                 raise TypeError(f"{who}: argument {number} is a {type(x).__name__}, not a tensor")

@@ -12,7 +12,8 @@ from tilewright.modes import ModeBlock, Switch
 class set_grad_enabled(Switch):  # noqa: N801  (PyTorch's name)
     """Whether this thread's ops are recorded.
 
-    The call switches; as a context manager or decorator, for what is inside.
+    The call switches; as a context manager or decorator, for what is inside. Raises TypeError for
+    what is neither True nor False.
 
     >>> import tilewright as tw
     >>> with tw.set_grad_enabled(False):
@@ -21,8 +22,10 @@ class set_grad_enabled(Switch):  # noqa: N801  (PyTorch's name)
     """
 
     def __init__(self, mode: bool) -> None:
-        self.mode = bool(mode)
-        super().__init__(self.mode)
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled: mode is True or False, got {mode!r}")
+        self.mode = mode
+        super().__init__(mode)
 
     def _value(self) -> bool:
         return _core.is_grad_enabled()

@@ -9,6 +9,7 @@ and without NumPy.
 from __future__ import annotations
 
 import errno
+import io
 import json
 import math
 import os
@@ -100,12 +101,13 @@ def save(
     names = sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
     header = _header({name: tensors[name] for name in names}, metadata)
     with _written(path) as file:
-        file.write(header)
+        _write_all(file, header, len(header))
         for name in names:
             if tensors[name].size:
                 x = tensors[name].detach()
                 # What is on the null device has no values to write.
-                file.write((x.to("cpu") if x.device.startswith("cuda") else x).contiguous())
+                x = (x.to("cpu") if x.device.startswith("cuda") else x).contiguous()
+                _write_all(file, x, x.nbytes)
 
 
 def load(
@@ -172,7 +174,16 @@ def _opened(file: File) -> Iterator[tuple[IO[bytes], str]]:
     """The file, and its name in messages."""
     if not isinstance(file, (str, bytes, os.PathLike)):
         _check_open("load", file, "readinto")
-        yield file, str(getattr(file, "name", type(file).__name__))
+        name = str(getattr(file, "name", type(file).__name__))
+        if _gives_parts(file):
+            reader = io.BufferedReader(file)  # type: ignore[type-var]  # any IOBase will do
+            try:
+                yield reader, name
+                file.seek(reader.tell())
+            finally:
+                reader.detach()
+        else:
+            yield file, name
         return
     path = os.fsdecode(file)
     with open(path, "rb") as opened:
@@ -183,10 +194,29 @@ def _opened(file: File) -> Iterator[tuple[IO[bytes], str]]:
 def _written(file: File) -> Iterator[IO[bytes]]:
     if not isinstance(file, (str, bytes, os.PathLike)):
         _check_open("save", file, "write")
-        yield file
+        if _gives_parts(file):
+            writer = io.BufferedWriter(file)
+            try:
+                yield writer
+            finally:
+                writer.detach()
+        else:
+            yield file
         return
     with atomic_writer(os.fsdecode(file), "save") as opened:
         yield opened
+
+
+def _write_all(file: IO[bytes], content: Any, size: int) -> None:
+    written = file.write(content)
+    if isinstance(written, int) and written != size:
+        raise OSError(errno.EIO, f"save: the file took {written} of {size} bytes")
+
+
+def _gives_parts(file: Any) -> bool:
+    """Whether a call may read or write less than it was asked to, as those of raw files do."""
+    whole = (io.BufferedReader, io.BufferedWriter, io.BufferedRandom, io.BytesIO)
+    return isinstance(file, io.IOBase) and not isinstance(file, whole)
 
 
 def _check_open(who: str, file: Any, method: str) -> None:
