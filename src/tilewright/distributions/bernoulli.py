@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Number, Support, one_of
-
-# What a probability is, in symbols and in words.
-CHANCE = (lambda x: (x >= 0) & (x <= 1), "from 0 to 1")
+from tilewright.distributions.distribution import (
+    REAL,
+    UNIT,
+    Distribution,
+    Number,
+    Support,
+    clamped,
+    one_of,
+)
 
 
 class Chances(Distribution):
     """The base of what trials make that succeed with probability `probs`.
 
-    `logits` are log(probs / (1 - probs)).
+    `logits` are log(probs / (1 - probs)). Logarithms are those of `clamped` probabilities.
     """
 
+    _domains: ClassVar = {"probs": UNIT, "logits": REAL}
     _given: str
     probs_given: Tensor  # the one or the other
     logits_given: Tensor
@@ -33,23 +39,29 @@ class Chances(Distribution):
         """log(probs / (1 - probs))."""
         if self._given == "logits_given":
             return self.logits_given
-        return tw.log(self.probs_given) - tw.log1p(-self.probs_given)
+        p = clamped(self.probs_given)
+        return tw.log(p) - tw.log1p(-p)
 
-    def _log_chance(self, successes: Number, failures: Tensor) -> Tensor:
+    def log_chance(self, successes: Number, failures: Tensor) -> Tensor:
         """The logarithm of the probability of so many of both, in one order."""
+        success, failure = self.logarithms()
+        return success * successes + failure * failures
+
+    def logarithms(self) -> tuple[Tensor, Tensor]:
+        """Of the probabilities of success and of failure."""
         if self._given == "logits_given":
-            x = self.logits_given
-            return tw.logsigmoid(x) * successes + tw.logsigmoid(-x) * failures
-        p = self.probs_given
-        return tw.xlogy(successes, p) + tw.xlog1py(failures, -p)
+            return tw.logsigmoid(self.logits_given), tw.logsigmoid(-self.logits_given)
+        p = clamped(self.probs_given)
+        return tw.log(p), tw.log1p(-p)
 
 
 class Bernoulli(Chances):
     """1 with probability `probs`, else 0; `logits` are log(probs / (1 - probs)).
 
     Shapes: probs or logits are the batch. Types: floating. Result: the same type.
-    Raises ValueError unless one of both is given and for probs outside [0, 1], where they are on
-    the CPU, and TypeError for other types. Source: PyTorch's torch.distributions.Bernoulli.
+    Raises ValueError unless one of both is given and for probs outside [0, 1] and logits that are
+    NaN, where they are on the CPU, and TypeError for other types. Source: PyTorch's
+    torch.distributions.Bernoulli.
 
     >>> import tilewright as tw
     >>> tw.distributions.Bernoulli(0.25).variance.item()
@@ -64,7 +76,7 @@ class Bernoulli(Chances):
         logits: Number | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._given = one_of(self, validate_args, probs, logits, *CHANCE)
+        self._given = one_of(self, validate_args, probs, logits)
 
     @property
     def mean(self) -> Tensor:
@@ -85,10 +97,9 @@ class Bernoulli(Chances):
 
     def _log_prob(self, value: Tensor) -> Tensor:
         if self._given == "probs_given":
-            return self._log_chance(value, 1 - value)
+            return self.log_chance(value, 1 - value)
         x, t = tw.broadcast_tensors(self.logits, value)
         return -tw.binary_cross_entropy_with_logits(x, t.astype(x.dtype), reduction="none")
 
     def entropy(self) -> Tensor:
-        p = self.probs
-        return -tw.xlogy(p, p) - tw.xlog1py(1 - p, -p)
+        return -self.log_chance(self.probs, 1 - self.probs)

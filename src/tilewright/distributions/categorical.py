@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Size, Support, one_of
+from tilewright.distributions.distribution import Distribution, Size, Support, clamped, one_of
+
+
+def _are_weights(_: Any, x: Tensor) -> Tensor:
+    if x.ndim == 0:  # refused in other words
+        return x >= 0
+    total = x.sum(axis=-1, keepdims=True)
+    return (x >= 0) & (total > 0) & (total < math.inf)
+
+
+def _have_a_softmax(_: Any, x: Tensor) -> Tensor:
+    if x.ndim == 0:
+        return x < math.inf
+    return (x < math.inf) & (x > -math.inf).any(axis=-1, keepdims=True)
 
 
 class Categorical(Distribution):
@@ -15,9 +28,9 @@ class Categorical(Distribution):
 
     Shapes: probs or logits (..., classes), of which (...) is the batch. Types: floating; draws are
     int64. Result: log-probabilities of the same type.
-    Raises ValueError unless one of both is given, for numbers without an axis and for probs below
-    0, where they are on the CPU, and TypeError for other types. Source: PyTorch's
-    torch.distributions.Categorical.
+    Raises ValueError unless one of both is given, for numbers without an axis and, where they are
+    on the CPU, for probs below 0 or without a finite sum above 0 and for logits whose softmax is
+    NaN, and TypeError for other types. Source: PyTorch's torch.distributions.Categorical.
 
     >>> import tilewright as tw
     >>> policy = tw.distributions.Categorical(logits=tw.zeros(4))
@@ -29,6 +42,10 @@ class Categorical(Distribution):
         "classes, from 0 to their number less 1",
         lambda d, x: (x >= 0) & (x < getattr(d, d._given).shape[-1]),
     )
+    _domains: ClassVar = {
+        "probs": Support("at least 0, with a finite sum above 0", _are_weights),
+        "logits": Support("numbers below infinity, not all of them -infinity", _have_a_softmax),
+    }
     probs_given: Tensor  # the one or the other
     logits_given: Tensor
 
@@ -49,7 +66,7 @@ class Categorical(Distribution):
         """Logarithms of the probabilities."""
         if self._given == "logits_given":
             return self.logits_given.log_softmax(-1)
-        return self.probs.log()
+        return clamped(self.probs).log()
 
     @property
     def probs(self) -> Tensor:
@@ -80,7 +97,8 @@ class Categorical(Distribution):
         return logits.gather(-1, index).squeeze(-1)
 
     def entropy(self) -> Tensor:
-        return -tw.where(self.probs > 0, self.probs * self.logits, 0.0).sum(axis=-1)
+        logits = self.logits
+        return -(self.probs * tw.where(logits == -math.inf, 0.0, logits)).sum(axis=-1)
 
 
 class OneHotCategorical(Distribution):
@@ -88,9 +106,9 @@ class OneHotCategorical(Distribution):
 
     Shapes: probs or logits (..., classes), of which (...) is the batch and (classes,) the event.
     Types: floating. Result: the same type.
-    Raises ValueError unless one of both is given, for numbers without an axis and for probs below
-    0, where they are on the CPU, and TypeError for other types. Source: PyTorch's
-    torch.distributions.OneHotCategorical.
+    Raises ValueError unless one of both is given, for numbers without an axis and, where they are
+    on the CPU, for probs below 0 or without a finite sum above 0 and for logits whose softmax is
+    NaN, and TypeError for other types. Source: PyTorch's torch.distributions.OneHotCategorical.
 
     >>> import tilewright as tw
     >>> tw.distributions.OneHotCategorical(tw.asarray([0.0, 1.0])).sample().tolist()
@@ -144,7 +162,8 @@ class OneHotCategorical(Distribution):
         return (chosen.unsqueeze(-1) == classes).astype(self.probs.dtype)
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        return self._classes._log_prob(value.argmax(axis=-1))
+        logs = self._classes._log_prob(value.argmax(axis=-1))
+        return tw.where(tw.isnan(value).any(axis=-1), math.nan, logs)
 
     def entropy(self) -> Tensor:
         return self._classes.entropy()

@@ -5,13 +5,22 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.bernoulli import CHANCE, Chances
+from tilewright.distributions.bernoulli import Chances
 from tilewright.distributions.categorical import Categorical
-from tilewright.distributions.distribution import WHOLE, Distribution, Number, Support, one_of
+from tilewright.distributions.distribution import (
+    NONNEGATIVE,
+    REAL,
+    UNIT,
+    WHOLE,
+    Distribution,
+    Number,
+    Support,
+    one_of,
+)
 
 
 class Poisson(Distribution):
@@ -27,11 +36,11 @@ class Poisson(Distribution):
     """
 
     _support = WHOLE
+    _domains: ClassVar = {"rate": NONNEGATIVE}
     rate: Tensor
 
     def __init__(self, rate: Number, validate_args: bool | None = None) -> None:
         self._set(validate_args, rate=rate)
-        self._check("rate", lambda x: x >= 0, "at least 0")
 
     @property
     def mean(self) -> Tensor:
@@ -50,15 +59,18 @@ class Poisson(Distribution):
         return tw.poisson(rates, generator=generator)
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        return tw.xlogy(value, self.rate) - self.rate - tw.lgamma(value + 1)
+        # No event is certain at a rate of 0; its logarithm has no gradient there.
+        rate = tw.where((value == 0) & (self.rate == 0), 1.0, self.rate)
+        return tw.xlogy(value, rate) - self.rate - tw.lgamma(value + 1)
 
 
 class Geometric(Chances):
     """How many trials of probability `probs` fail before the first success.
 
     Shapes: probs or logits are the batch. Types: floating. Result: the same type.
-    Raises ValueError unless one of both is given and for probs outside (0, 1], where they are on
-    the CPU, and TypeError for other types. Source: PyTorch's torch.distributions.Geometric.
+    Raises ValueError unless one of both is given and for probs outside (0, 1] and logits that are
+    NaN, where they are on the CPU, and TypeError for other types. Source: PyTorch's
+    torch.distributions.Geometric.
 
     >>> import tilewright as tw
     >>> tw.distributions.Geometric(0.25).mean.item()
@@ -66,6 +78,10 @@ class Geometric(Chances):
     """
 
     _support = WHOLE
+    _domains: ClassVar = {
+        "probs": Support("above 0 and up to 1", lambda _, x: (x > 0) & (x <= 1)),
+        "logits": REAL,
+    }
 
     def __init__(
         self,
@@ -73,8 +89,7 @@ class Geometric(Chances):
         logits: Number | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        told = "above 0 and up to 1"
-        self._given = one_of(self, validate_args, probs, logits, lambda x: (x > 0) & (x <= 1), told)
+        self._given = one_of(self, validate_args, probs, logits)
 
     @property
     def mean(self) -> Tensor:
@@ -94,11 +109,14 @@ class Geometric(Chances):
         return tw.floor(waits / -tw.log1p(-p))
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        return self._log_chance(1.0, value)
+        if self._given == "logits_given":
+            return self.log_chance(1.0, value)
+        p = self.probs_given
+        failure = tw.where((value == 0) & (p == 1), 0.0, p)  # none comes before a sure success
+        return p.log() + value * tw.log1p(-failure)
 
     def entropy(self) -> Tensor:
-        p = self.probs
-        return (-tw.xlogy(p, p) - tw.xlog1py(1 - p, -p)) / p
+        return -self.log_chance(self.probs, 1 - self.probs) / self.probs
 
 
 class Binomial(Chances):
@@ -106,9 +124,9 @@ class Binomial(Chances):
 
     Shapes: total_count and probs or logits broadcast to the batch. Types: floating. Result: the
     common type.
-    Raises ValueError unless one of probs and logits is given, for probs outside [0, 1] and a
-    total_count below 0, where they are on the CPU, and TypeError for other types. Source: PyTorch's
-    torch.distributions.Binomial.
+    Raises ValueError unless one of probs and logits is given, for probs outside [0, 1], logits
+    that are NaN and a total_count that is not a whole number from 0, where they are on the CPU,
+    and TypeError for other types. Source: PyTorch's torch.distributions.Binomial.
 
     >>> import tilewright as tw
     >>> tw.distributions.Binomial(4.0, 0.5).variance.item()
@@ -119,6 +137,14 @@ class Binomial(Chances):
         "whole numbers from 0 to total_count",
         lambda d, x: (x >= 0) & (x <= d.total_count) & (x == tw.floor(x)),
     )
+    _domains: ClassVar = {
+        "total_count": Support(
+            "a whole number from 0",
+            lambda _, x: (x >= 0) & (x == tw.floor(x)) & (x < math.inf),
+        ),
+        "probs": UNIT,
+        "logits": REAL,
+    }
     total_count: Tensor
 
     def __init__(
@@ -128,8 +154,7 @@ class Binomial(Chances):
         logits: Number | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._given = one_of(self, validate_args, probs, logits, *CHANCE, total_count=total_count)
-        self._check("total_count", lambda x: x >= 0, "at least 0")
+        self._given = one_of(self, validate_args, probs, logits, total_count=total_count)
 
     @property
     def mean(self) -> Tensor:
@@ -152,9 +177,10 @@ class Binomial(Chances):
 
     def _log_prob(self, value: Tensor) -> Tensor:
         n = self.total_count
-        ways = tw.lgamma(n + 1) - tw.lgamma(value + 1) - tw.lgamma(n - value + 1)
-        inside = (value >= 0) & (value <= n)
-        return tw.where(inside, ways + self._log_chance(value, n - value), -math.inf)
+        outside = (value < 0) | (value > n)
+        k = tw.where(outside, 0.0, value)  # where the formula has gradients
+        ways = tw.lgamma(n + 1) - tw.lgamma(k + 1) - tw.lgamma(n - k + 1)
+        return tw.where(outside, -math.inf, ways + self.log_chance(k, n - k))
 
     def entropy(self) -> Tensor:
         return -self.expected(self._log_prob)
@@ -183,9 +209,9 @@ class NegativeBinomial(Chances):
 
     Shapes: total_count and probs or logits broadcast to the batch. Types: floating. Result: the
     common type.
-    Raises ValueError unless one of probs and logits is given, for probs outside [0, 1) and a
-    total_count below 0, where they are on the CPU, and TypeError for other types. Source: PyTorch's
-    torch.distributions.NegativeBinomial.
+    Raises ValueError unless one of probs and logits is given, for probs outside [0, 1), logits
+    that are NaN and a total_count below 0, where they are on the CPU, and TypeError for other
+    types. Source: PyTorch's torch.distributions.NegativeBinomial.
 
     >>> import tilewright as tw
     >>> tw.distributions.NegativeBinomial(3.0, 0.5).variance.item()
@@ -193,6 +219,11 @@ class NegativeBinomial(Chances):
     """
 
     _support = WHOLE
+    _domains: ClassVar = {
+        "total_count": NONNEGATIVE,
+        "probs": Support("from 0 and below 1", lambda _, x: (x >= 0) & (x < 1)),
+        "logits": REAL,
+    }
     total_count: Tensor
 
     def __init__(
@@ -202,17 +233,7 @@ class NegativeBinomial(Chances):
         logits: Number | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        told = "from 0 and below 1"
-        self._given = one_of(
-            self,
-            validate_args,
-            probs,
-            logits,
-            lambda x: (x >= 0) & (x < 1),
-            told,
-            total_count=total_count,
-        )
-        self._check("total_count", lambda x: x >= 0, "at least 0")
+        self._given = one_of(self, validate_args, probs, logits, total_count=total_count)
 
     @property
     def mean(self) -> Tensor:
@@ -237,7 +258,7 @@ class NegativeBinomial(Chances):
         # Without a failure to wait for, 0 is certain.
         n = tw.where(self.total_count + value == 0, 1.0, self.total_count)
         ways = tw.lgamma(n + value) - tw.lgamma(value + 1) - tw.lgamma(n)
-        return ways + self._log_chance(value, self.total_count)
+        return ways + self.log_chance(value, self.total_count)
 
     def _odds(self) -> Tensor:
         if self._given == "logits_given":
@@ -250,9 +271,10 @@ class Multinomial(Distribution):
 
     Shapes: probs or logits (..., classes), of which (...) is the batch and (classes,) the event;
     total_count is one number. Types: floating. Result: the same type.
-    Raises ValueError unless one of both is given, for numbers without an axis, for probs below 0,
-    where they are on the CPU, and for a total_count below 0, and TypeError for one that is not
-    whole and for other types. Source: PyTorch's torch.distributions.Multinomial.
+    Raises ValueError unless one of both is given, for numbers without an axis, for a total_count
+    below 0 and, where they are on the CPU, for probs below 0 or without a finite sum above 0 and
+    for logits whose softmax is NaN, and TypeError for a total_count that is not whole and for other
+    types. Source: PyTorch's torch.distributions.Multinomial.
 
     >>> import tilewright as tw
     >>> tw.distributions.Multinomial(8, tw.asarray([1.0, 3.0])).mean.tolist()
@@ -308,7 +330,8 @@ class Multinomial(Distribution):
 
     def _log_prob(self, value: Tensor) -> Tensor:
         ways = tw.lgamma(value.sum(axis=-1) + 1) - tw.lgamma(value + 1).sum(axis=-1)
-        return ways + tw.where(value == 0, 0.0, value * self.logits).sum(axis=-1)
+        never = (value == 0) & (self.logits == -math.inf)
+        return ways + (value * tw.where(never, 0.0, self.logits)).sum(axis=-1)
 
     def entropy(self) -> Tensor:
         n = float(self.total_count)

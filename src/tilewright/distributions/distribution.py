@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import tilewright as tw
 from tilewright import Tensor
@@ -15,13 +15,17 @@ _Kind = TypeVar("_Kind", bound="Distribution")
 
 
 class Support(NamedTuple):
-    """What values a distribution has: in words, and whether given ones are such."""
+    """What values a distribution or its parameter has: in words, and whether given ones are such.
+
+    What holds may be told by element or by row.
+    """
 
     told: str
     holds: Callable[[Any, Tensor], Tensor]  # of the distribution and values
 
 
-REAL = Support("numbers", lambda _, x: ~tw.isnan(x))
+REAL = Support("numbers, not NaN", lambda _, x: ~tw.isnan(x))
+POSITIVE = Support("above 0", lambda _, x: x > 0)
 NONNEGATIVE = Support("at least 0", lambda _, x: x >= 0)
 UNIT = Support("from 0 to 1", lambda _, x: (x >= 0) & (x <= 1))
 WHOLE = Support("whole numbers from 0", lambda _, x: (x >= 0) & (x == tw.floor(x)))
@@ -46,6 +50,7 @@ class Distribution:
 
     has_rsample = False
     _support = REAL
+    _domains: ClassVar[dict[str, Support]] = {}  # of the parameters, by name
     _validate: bool | None = None
     _parameters: tuple[str, ...] = ()  # whose first axes are the batch
     batch_shape: tuple[int, ...] = ()
@@ -158,13 +163,16 @@ class Distribution:
             setattr(self, key, x)
         self.batch_shape = together[0].shape
         self._parameters, self._validate = tuple(parameters), validate_args
+        self._check({key.removesuffix("_given"): getattr(self, key) for key in parameters})
 
-    def _check(self, key: str, holds: Callable[[Tensor], Tensor], told: str) -> None:
-        x = getattr(self, key).detach()
-        wanted = x.device == "cpu" if self._validate is None else self._validate
-        if wanted and not bool(holds(x).all()):
-            shown = key.removesuffix("_given")
-            raise ValueError(f"{type(self).__name__}: {shown} must be {told}")
+    def _check(self, parameters: Mapping[str, Tensor]) -> None:
+        """Raises ValueError for parameters out of their domains, where that is to be checked."""
+        for key, x in parameters.items():
+            domain = self._domains[key]
+            wanted = x.device == "cpu" if self._validate is None else self._validate
+            with tw.no_grad():
+                if wanted and not bool(domain.holds(self, x.detach()).all()):
+                    raise ValueError(f"{type(self).__name__}: {key} must be {domain.told}")
 
     def _check_value(self, value: Any) -> None:
         if not self._validate:
@@ -185,12 +193,12 @@ class LocationScale(Distribution):
     """Of one form, moved by `loc`, its likeliest value, and stretched by `scale`."""
 
     has_rsample = True
+    _domains: ClassVar = {"loc": REAL, "scale": POSITIVE}
     loc: Tensor
     scale: Tensor
 
     def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
         self._set(validate_args, loc=loc, scale=scale)
-        self._check("scale", lambda x: x > 0, "above 0")
 
     @property
     def mode(self) -> Tensor:
@@ -202,16 +210,22 @@ def one_of(
     validate_args: bool | None,
     probs: Number | None,
     logits: Number | None,
-    holds: Callable[[Tensor], Tensor] = lambda x: x >= 0,
-    told: str = "at least 0",
     **others: Number,
 ) -> str:
-    """Keeps the one that is given, checked, beside other parameters; gives its attribute's name."""
+    """Keeps the one that is given beside other parameters; gives its attribute's name."""
     if (probs is None) == (logits is None):
         raise ValueError(f"{type(distribution).__name__}: give probs or logits, one of them")
     if probs is None:
         distribution._set(validate_args, **others, logits_given=logits)
         return "logits_given"
     distribution._set(validate_args, **others, probs_given=probs)
-    distribution._check("probs_given", holds, told)
     return "probs_given"
+
+
+def clamped(probs: Tensor) -> Tensor:
+    """Probabilities in [eps, 1 - eps] of their type, whose logarithms have finite gradients.
+
+    Source: PyTorch's torch.distributions.utils.clamp_probs.
+    """
+    eps = float(tw.finfo(probs.dtype).eps)
+    return probs.clip(eps, 1 - eps)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import NONNEGATIVE, SHARES, UNIT, Distribution, Number
+from tilewright.distributions.distribution import (
+    NONNEGATIVE,
+    POSITIVE,
+    SHARES,
+    UNIT,
+    Distribution,
+    Number,
+)
 
 
 class Exponential(Distribution):
@@ -24,11 +31,11 @@ class Exponential(Distribution):
 
     has_rsample = True
     _support = NONNEGATIVE
+    _domains: ClassVar = {"rate": POSITIVE}
     rate: Tensor
 
     def __init__(self, rate: Number, validate_args: bool | None = None) -> None:
         self._set(validate_args, rate=rate)
-        self._check("rate", lambda x: x > 0, "above 0")
 
     @property
     def mean(self) -> Tensor:
@@ -49,7 +56,7 @@ class Exponential(Distribution):
         )
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        return tw.where(value >= 0, self.rate.log() - self.rate * value, -math.inf)
+        return tw.where(value < 0, -math.inf, self.rate.log() - self.rate * value)
 
     def _cdf(self, value: Tensor) -> Tensor:
         return (-tw.expm1(-self.rate * value)).clip(0.0)
@@ -74,6 +81,7 @@ class Gamma(Distribution):
     """
 
     _support = NONNEGATIVE
+    _domains: ClassVar = {"concentration": POSITIVE, "rate": POSITIVE}
     concentration: Tensor
     rate: Tensor
 
@@ -81,8 +89,6 @@ class Gamma(Distribution):
         self, concentration: Number, rate: Number, validate_args: bool | None = None
     ) -> None:
         self._set(validate_args, concentration=concentration, rate=rate)
-        self._check("concentration", lambda x: x > 0, "above 0")
-        self._check("rate", lambda x: x > 0, "above 0")
 
     @property
     def mean(self) -> Tensor:
@@ -123,11 +129,11 @@ class Dirichlet(Distribution):
     """
 
     _support = SHARES
+    _domains: ClassVar = {"concentration": POSITIVE}
     concentration: Tensor
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         self._set(validate_args, concentration=concentration)
-        self._check("concentration", lambda x: x > 0, "above 0")
         if self.concentration.ndim == 0:
             raise ValueError("Dirichlet: expected concentrations (..., n), got a number")
         shape = self.concentration.shape
@@ -183,6 +189,7 @@ class Beta(Distribution):
     """
 
     _support = UNIT
+    _domains: ClassVar = {"concentration1": POSITIVE, "concentration0": POSITIVE}
     concentration1: Tensor
     concentration0: Tensor
 
@@ -190,8 +197,6 @@ class Beta(Distribution):
         self, concentration1: Number, concentration0: Number, validate_args: bool | None = None
     ) -> None:
         self._set(validate_args, concentration1=concentration1, concentration0=concentration0)
-        self._check("concentration1", lambda x: x > 0, "above 0")
-        self._check("concentration0", lambda x: x > 0, "above 0")
         both = tw.stack([self.concentration1, self.concentration0], axis=-1)
         self.pair = Dirichlet(both, validate_args=False)
 

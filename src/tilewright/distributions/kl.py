@@ -61,12 +61,16 @@ def _of_uniforms(p: Any, q: Any) -> Tensor:
 
 def _of_bernoullis(p: Any, q: Any) -> Tensor:
     a, b = p.probs, q.probs
-    return (tw.xlogy(a, a) - tw.xlogy(a, b)) + (tw.xlog1py(1 - a, -a) - tw.xlog1py(1 - a, -b))
+    (success, failure), (success_of_q, failure_of_q) = p.logarithms(), q.logarithms()
+    of_success = tw.where(b == 0, math.inf, a * (success - success_of_q))
+    of_failure = tw.where(b == 1, math.inf, (1 - a) * (failure - failure_of_q))
+    return tw.where(a == 0, 0.0, of_success) + tw.where(a == 1, 0.0, of_failure)
 
 
 def _of_categoricals(p: Any, q: Any) -> Tensor:
-    terms = p.probs * (p.logits - q.logits)
-    return tw.where(p.probs > 0, terms, 0.0).sum(axis=-1)
+    apart = tw.where(p.probs == 0, 0.0, p.logits - q.logits)
+    never = (p.probs > 0) & (q.probs == 0)
+    return tw.where(never, math.inf, p.probs * apart).sum(axis=-1)
 
 
 def _of_exponentials(p: Any, q: Any) -> Tensor:
@@ -110,8 +114,9 @@ def _of_poissons(p: Any, q: Any) -> Tensor:
 
 
 def _of_geometrics(p: Any, q: Any) -> Tensor:
-    divergence: Tensor = -p.entropy() - tw.log1p(-q.probs) / p.probs - tw.special.logit(q.probs)
-    return divergence
+    a = p.probs
+    finite = -p.entropy() - q.log_chance(a, 1 - a) / a
+    return tw.where((a < 1) & (q.probs == 1), math.inf, finite)
 
 
 def _of_vectors(p: Any, q: Any) -> Tensor:

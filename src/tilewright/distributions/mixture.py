@@ -65,7 +65,8 @@ class MixtureSameFamily(Distribution):
 
     def _log_prob(self, value: Tensor) -> Tensor:
         of_parts = self.component_distribution.log_prob(value.unsqueeze(self._place()))
-        return tw.logsumexp(of_parts + self.mixture_distribution.logits, axis=-1)
+        shares = self.mixture_distribution.logits.log_softmax(-1)  # clamped ones add up to 1 again
+        return tw.logsumexp(of_parts + shares, axis=-1)
 
     def _cdf(self, value: Tensor) -> Tensor:
         of_parts = self.component_distribution.cdf(value.unsqueeze(self._place()))

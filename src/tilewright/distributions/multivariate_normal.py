@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Size
+from tilewright.distributions.distribution import REAL, Distribution, Size, Support
+
+# As PyTorch's constraints have it; the factorisation tells whether a matrix is positive definite.
+SYMMETRIC = Support("symmetric", lambda _, x: tw.isclose(x, x.mT, atol=1e-6))
+LOWER = Support(
+    "a lower triangle whose diagonal is above 0",
+    lambda _, x: (x == x.tril()).all() & (x.diagonal(0, -2, -1) > 0).all(),
+)
 
 
 class MultivariateNormal(Distribution):
@@ -19,9 +26,10 @@ class MultivariateNormal(Distribution):
 
     Shapes: loc (..., n), the matrices (..., n, n); batches broadcast, (n,) is the event. Types:
     float32, float64. Result: the common type.
-    Raises ValueError unless one matrix is given, for shapes that do not fit and for a factor whose
-    diagonal is not above 0, where it is on the CPU, LinAlgError for a matrix that is not positive
-    definite, and TypeError for other types. Source: PyTorch's
+    Raises ValueError unless one matrix is given, for shapes that do not fit and, where they are on
+    the CPU, for a loc with NaN, a covariance or precision that is not symmetric (to 1e-6 and 1e-5
+    of the values) and a scale_tril that is no lower triangle with a diagonal above 0, LinAlgError
+    for a matrix that is not positive definite, and TypeError for other types. Source: PyTorch's
     torch.distributions.MultivariateNormal.
 
     >>> import tilewright as tw
@@ -31,6 +39,12 @@ class MultivariateNormal(Distribution):
     """
 
     has_rsample = True
+    _domains: ClassVar = {
+        "loc": REAL,
+        "covariance_matrix": SYMMETRIC,
+        "precision_matrix": SYMMETRIC,
+        "scale_tril": LOWER,
+    }
 
     def __init__(
         self,
@@ -40,20 +54,27 @@ class MultivariateNormal(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = [x for x in (covariance_matrix, precision_matrix, scale_tril) if x is not None]
+        ways = {
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+            "scale_tril": scale_tril,
+        }
+        given = {key: x for key, x in ways.items() if x is not None}
         if len(given) != 1:
             raise ValueError(
                 "MultivariateNormal: give covariance_matrix, precision_matrix or scale_tril, one"
             )
-        for x in (loc, given[0]):
+        for x in (loc, *given.values()):
             if not isinstance(x, Tensor) or not x.is_floating_point():
                 raise TypeError("MultivariateNormal: loc and matrix are floating tensors")
-        matrix = given[0]
+        (matrix,) = given.values()
         if loc.ndim == 0 or matrix.shape[-2:] != (loc.shape[-1], loc.shape[-1]):
             raise ValueError(
                 f"MultivariateNormal: loc of shape {loc.shape} does not fit a matrix of shape "
                 f"{matrix.shape}"
             )
+        self._validate = validate_args
+        self._check({"loc": loc, **given})
         if scale_tril is None:
             if precision_matrix is not None:
                 matrix = tw.linalg.inv(matrix)
@@ -62,10 +83,6 @@ class MultivariateNormal(Distribution):
         self.event_shape = loc.shape[-1:]
         self.loc = loc.expand((*self.batch_shape, *self.event_shape))
         self._factor = matrix
-        self._validate = validate_args
-        if scale_tril is not None:
-            positive = "a triangle whose diagonal is above 0"
-            self._check("scale_tril", lambda x: x.diagonal(0, -2, -1) > 0, positive)
 
     def expand(self, batch_shape: Size) -> MultivariateNormal:
         new = copy.copy(self)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import NONNEGATIVE, Distribution, LocationScale, Number
+from tilewright.distributions.distribution import (
+    NONNEGATIVE,
+    POSITIVE,
+    Distribution,
+    LocationScale,
+    Number,
+)
 
 
 class Normal(LocationScale):
     """Normal distributions of mean `loc` and standard deviation `scale`.
 
     Shapes: loc and scale broadcast to the batch. Types: floating. Result: the common type.
-    Raises ValueError for scales that are not above 0, where they are on the CPU, and TypeError for
-    other types. Source: PyTorch's torch.distributions.Normal.
+    Raises ValueError for a loc that is NaN and scales that are not above 0, where they are on the
+    CPU, and TypeError for other types. Source: PyTorch's torch.distributions.Normal.
 
     >>> import tilewright as tw
     >>> round(tw.distributions.Normal(0.0, 1.0).log_prob(tw.asarray(0.0)).item(), 4)
@@ -62,11 +68,11 @@ class HalfNormal(Distribution):
 
     has_rsample = True
     _support = NONNEGATIVE
+    _domains: ClassVar = {"scale": POSITIVE}
     scale: Tensor
 
     def __init__(self, scale: Number, validate_args: bool | None = None) -> None:
         self._set(validate_args, scale=scale)
-        self._check("scale", lambda x: x > 0, "above 0")
 
     @property
     def mean(self) -> Tensor:
@@ -89,7 +95,7 @@ class HalfNormal(Distribution):
     def _log_prob(self, value: Tensor) -> Tensor:
         z = value / self.scale
         inside = -0.5 * z.square() - self.scale.log() + 0.5 * math.log(2 / math.pi)
-        return tw.where(value >= 0, inside, -math.inf)
+        return tw.where(value < 0, -math.inf, inside)
 
     def _cdf(self, value: Tensor) -> Tensor:
         return tw.erf(value / (self.scale * math.sqrt(2))).clip(0.0)

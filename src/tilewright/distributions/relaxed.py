@@ -21,8 +21,9 @@ class RelaxedOneHotCategorical(Distribution):
 
     Shapes: probs or logits (..., classes), of which (...) is the batch; temperature a number.
     Types: floating. Result: the same type.
-    Raises ValueError unless one of both is given, for numbers without an axis and for probs below
-    0, where they are on the CPU, and TypeError for other types.
+    Raises ValueError unless one of both is given, for numbers without an axis and, where they are
+    on the CPU, for probs below 0 or without a finite sum above 0 and for logits whose softmax is
+    NaN, and TypeError for other types.
 
     >>> import tilewright as tw
     >>> d = tw.distributions.RelaxedOneHotCategorical(0.5, logits=tw.zeros(3))
@@ -76,8 +77,8 @@ class RelaxedBernoulli(Distribution):
 
     Shapes: probs or logits are the batch; temperature a number. Types: floating. Result: the same
     type.
-    Raises ValueError unless one of both is given and for probs outside [0, 1], where they are on
-    the CPU, and TypeError for other types.
+    Raises ValueError unless one of both is given and for probs outside [0, 1] and logits that are
+    NaN, where they are on the CPU, and TypeError for other types.
 
     >>> import tilewright as tw
     >>> 0 < tw.distributions.RelaxedBernoulli(0.5, 0.3).rsample().item() < 1

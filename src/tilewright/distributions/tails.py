@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import NONNEGATIVE, Distribution, LocationScale, Number
+from tilewright.distributions.distribution import (
+    NONNEGATIVE,
+    POSITIVE,
+    REAL,
+    Distribution,
+    LocationScale,
+    Number,
+)
 
 
 class Laplace(LocationScale):
     """Laplace's distributions about `loc`, of mean distance `scale` from it.
 
     Shapes: loc and scale broadcast to the batch. Types: floating. Result: the common type.
-    Raises ValueError for scales that are not above 0, where they are on the CPU, and TypeError for
-    other types. Source: PyTorch's torch.distributions.Laplace.
+    Raises ValueError for a loc that is NaN and scales that are not above 0, where they are on the
+    CPU, and TypeError for other types. Source: PyTorch's torch.distributions.Laplace.
 
     >>> import tilewright as tw
     >>> tw.distributions.Laplace(0.0, 1.0).variance.item()
@@ -38,7 +45,9 @@ class Laplace(LocationScale):
 
     def _cdf(self, value: Tensor) -> Tensor:
         z = (value - self.loc) / self.scale
-        return 0.5 - 0.5 * tw.sign(z) * tw.expm1(-tw.abs(z))
+        below = z < 0
+        half = 0.5 * tw.exp(tw.where(below, z, -z))
+        return tw.where(below, half, 1 - half)
 
     def icdf(self, value: Tensor) -> Tensor:
         z = tw.where(value < 0.5, tw.log(2 * value), -tw.log(2 - 2 * value))
@@ -52,8 +61,8 @@ class Cauchy(LocationScale):
     """Cauchy's distributions about `loc`, with half of it within `scale`; without a mean.
 
     Shapes: loc and scale broadcast to the batch. Types: floating. Result: the common type.
-    Raises ValueError for scales that are not above 0, where they are on the CPU, and TypeError for
-    other types. Source: PyTorch's torch.distributions.Cauchy.
+    Raises ValueError for a loc that is NaN and scales that are not above 0, where they are on the
+    CPU, and TypeError for other types. Source: PyTorch's torch.distributions.Cauchy.
 
     >>> import tilewright as tw
     >>> tw.distributions.Cauchy(0.0, 1.0).cdf(tw.asarray(1.0)).item()
@@ -79,7 +88,14 @@ class Cauchy(LocationScale):
         return tw.atan((value - self.loc) / self.scale) / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self.loc + self.scale * tw.tan(math.pi * (value - 0.5))
+        below = value < 0.5
+        end = tw.abs(value - 0.5) > 0.25
+        # Where a branch is not taken it is computed of what has a gradient. 0.0 + -0.0 is 0.0.
+        share = tw.where(end, tw.where(below, 0.0 + value, 1 - value), 0.25)
+        reciprocal = 1 / tw.tan(math.pi * share)
+        about_middle = tw.tan(math.pi * (tw.where(end, 0.5, value) - 0.5))
+        z = tw.where(end, tw.where(below, -reciprocal, reciprocal), about_middle)
+        return self.loc + self.scale * z
 
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()
@@ -99,11 +115,11 @@ class HalfCauchy(Distribution):
 
     has_rsample = True
     _support = NONNEGATIVE
+    _domains: ClassVar = {"scale": POSITIVE}
     scale: Tensor
 
     def __init__(self, scale: Number, validate_args: bool | None = None) -> None:
         self._set(validate_args, scale=scale)
-        self._check("scale", lambda x: x > 0, "above 0")
 
     @property
     def mean(self) -> Tensor:
@@ -122,13 +138,15 @@ class HalfCauchy(Distribution):
 
     def _log_prob(self, value: Tensor) -> Tensor:
         inside = math.log(2 / math.pi) - self.scale.log() - tw.log1p((value / self.scale).square())
-        return tw.where(value >= 0, inside, -math.inf)
+        return tw.where(value < 0, -math.inf, inside)
 
     def _cdf(self, value: Tensor) -> Tensor:
         return tw.atan(value / self.scale).clip(0.0) * (2 / math.pi)
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self.scale * tw.tan(value * (math.pi / 2))
+        end = value > 0.5
+        tangent = tw.tan((math.pi / 2) * tw.where(end, 1 - value, value))
+        return self.scale * tw.where(end, 1 / tw.where(end, tangent, 1.0), tangent)
 
     def entropy(self) -> Tensor:
         return math.log(2 * math.pi) + self.scale.log()
@@ -138,8 +156,8 @@ class Gumbel(LocationScale):
     """Gumbel's distributions, of the largest of many: `loc` is the likeliest value.
 
     Shapes: loc and scale broadcast to the batch. Types: floating. Result: the common type.
-    Raises ValueError for scales that are not above 0, where they are on the CPU, and TypeError for
-    other types. Source: PyTorch's torch.distributions.Gumbel.
+    Raises ValueError for a loc that is NaN and scales that are not above 0, where they are on the
+    CPU, and TypeError for other types. Source: PyTorch's torch.distributions.Gumbel.
 
     >>> import tilewright as tw
     >>> round(tw.distributions.Gumbel(0.0, 1.0).mean.item(), 4)
@@ -175,14 +193,15 @@ class StudentT(Distribution):
     """Student's distributions with `df` degrees of freedom, moved to `loc` and stretched.
 
     Shapes: df, loc and scale broadcast to the batch. Types: floating. Result: the common type.
-    Raises ValueError for a df or scale that is not above 0, where they are on the CPU, and
-    TypeError for other types. Source: PyTorch's torch.distributions.StudentT.
+    Raises ValueError for a df or scale that is not above 0 and a loc that is NaN, where they are
+    on the CPU, and TypeError for other types. Source: PyTorch's torch.distributions.StudentT.
 
     >>> import tilewright as tw
     >>> tw.distributions.StudentT(4.0).variance.item()
     2.0
     """
 
+    _domains: ClassVar = {"df": POSITIVE, "loc": REAL, "scale": POSITIVE}
     df: Tensor
     loc: Tensor
     scale: Tensor
@@ -195,8 +214,6 @@ class StudentT(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         self._set(validate_args, df=df, loc=loc, scale=scale)
-        self._check("df", lambda x: x > 0, "above 0")
-        self._check("scale", lambda x: x > 0, "above 0")
 
     @property
     def mean(self) -> Tensor:

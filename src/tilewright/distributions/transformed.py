@@ -85,8 +85,8 @@ class LogNormal(TransformedDistribution):
     """Distributions whose logarithm is normal with mean `loc` and deviation `scale`.
 
     Shapes: loc and scale broadcast to the batch. Types: floating. Result: the common type.
-    Raises ValueError for scales that are not above 0, where they are on the CPU, and TypeError for
-    other types. Source: PyTorch's torch.distributions.LogNormal.
+    Raises ValueError for a loc that is NaN and scales that are not above 0, where they are on the
+    CPU, and TypeError for other types. Source: PyTorch's torch.distributions.LogNormal.
 
     >>> import tilewright as tw
     >>> round(tw.distributions.LogNormal(0.0, 1.0).mean.item(), 4)

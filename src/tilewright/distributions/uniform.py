@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Number, Support
+from tilewright.distributions.distribution import REAL, Distribution, Number, Support
 
 
 class Uniform(Distribution):
@@ -24,12 +24,12 @@ class Uniform(Distribution):
 
     has_rsample = True
     _support = Support("from low to high", lambda d, x: (x >= d.low) & (x <= d.high))
+    _domains: ClassVar = {"low": Support("below high", lambda d, x: x < d.high), "high": REAL}
     low: Tensor
     high: Tensor
 
     def __init__(self, low: Number, high: Number, validate_args: bool | None = None) -> None:
         self._set(validate_args, low=low, high=high)
-        self._check("low", lambda x: x < self.high.detach(), "below high")
 
     @property
     def mean(self) -> Tensor:
@@ -48,8 +48,9 @@ class Uniform(Distribution):
         return self.low + (self.high - self.low) * share
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        inside = (value >= self.low) & (value < self.high)
-        return tw.where(inside, -(self.high - self.low).log(), -math.inf)
+        outside = (value < self.low) | (value >= self.high)
+        inside = tw.where(tw.isnan(value), math.nan, -(self.high - self.low).log())
+        return tw.where(outside, -math.inf, inside)
 
     def _cdf(self, value: Tensor) -> Tensor:
         return ((value - self.low) / (self.high - self.low)).clip(0.0, 1.0)
