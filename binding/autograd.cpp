@@ -49,12 +49,15 @@ Told<"tuple[Tensor, ...]"> gradients_of(ToldTensors outputs, ToldTensors inputs,
                 {retain_graph.value_or(create_graph), create_graph, plan});
   nb::list out;
   for (std::size_t i = 0; i < grads.size(); ++i) {
-    if (!grads[i] && !allow_unused && !materialize_grads)
+    Tensor grad = grads[i];
+    if (!grad && materialize_grads) {
+      const DeviceGuard device(in[i].device());
+      grad = zeros(in[i].shape(), in[i].dtype());
+    } else if (!grad && !allow_unused) {
       fail(ErrorKind::runtime, "grad: input ", describe(in[i]),
            " was not used for the outputs; pass allow_unused=True to get None for it");
-    const DeviceGuard device(in[i].device());
-    const bool missing = !grads[i] && materialize_grads;
-    out.append(nb::steal(wrap(missing ? zeros(in[i].shape(), in[i].dtype()) : grads[i])));
+    }
+    out.append(nb::steal(wrap(grad)));
   }
   return nb::object(nb::tuple(out));
 }
@@ -159,15 +162,15 @@ void bind_autograd(nb::module_& m) {
         "retain_graph"_a = nb::none(), "create_graph"_a = false, "allow_unused"_a = false,
         "plan"_a = false, "only_inputs"_a = true, "materialize_grads"_a = false,
         "Gradients of outputs with respect to inputs, as a tuple; no grad is touched. With "
-        "allow_unused those that no output depends on are None, with materialize_grads "
-        "zeros.\nShapes: "
-        "outputs of any shapes, grad_outputs of theirs, which an output of one element needs not "
+        "allow_unused those that no output depends on are None, with materialize_grads zeros.\n"
+        "Shapes: outputs of any shapes, grad_outputs of theirs, which an output of one element "
+        "needs not "
         "have; the results have those of inputs. That of a sum itself is a broadcast "
         "view: copy() it before you write to it.\nTypes: floating, complex. Result: those of "
         "inputs.\nRaises RuntimeError for an input that does not require grad, for an output "
         "that does not depend on it unless one of these is set, and for outputs of several "
-        "elements without "
-        "grad_outputs, ValueError for grad_outputs of other shapes.\nSource: PyTorch's "
+        "elements without grad_outputs, ValueError for grad_outputs of other shapes.\nSource: "
+        "PyTorch's "
         "torch.autograd.grad.");
   m.def("_record_custom", record_custom, "context"_a, "name"_a, "inputs"_a, "saved"_a, "results"_a,
         "differentiable"_a, "changed"_a);

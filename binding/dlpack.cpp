@@ -57,7 +57,8 @@ bool steps_backwards(const Tensor& x) {
     if (x.strides()[i] < 0 && x.shape()[i] > 1 && x.count() > 0) return true;
   return false;
 }
-// Strides without a sign: where axes of more than one element step forwards, nobody takes others.
+// Of a tensor that does not: the stride of an axis of one element may be negative, which means
+// nothing.
 Strides forward_strides(const Tensor& x) {
   Strides strides = x.strides();
   for (int i = 0; i < x.rank(); ++i) strides[i] = std::abs(strides[i]);

@@ -230,7 +230,7 @@ void bind_runtime(nb::module_& m) {
   m.def(
       "is_autocast_enabled", [](const std::optional<std::string>&) { return modes.autocast != 0; },
       "device_type"_a.none() = nb::none(),
-      "Whether products of this thread run in a narrower type.");
+      "Whether products of this thread run in a narrower type, on any device.");
   m.def(
       "get_autocast_dtype",
       [](const std::optional<std::string>&) {

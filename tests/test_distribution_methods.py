@@ -397,7 +397,7 @@ def test_values_are_checked_when_asked(name: str) -> None:
         checked.log_prob(checked.sample((50,)))
         with pytest.raises(ValueError, match=r": (values must be|events have)"):
             checked.log_prob(outside)
-    with pytest.raises(ValueError):  # noqa: PT011
+    with pytest.raises(ValueError):  # noqa: PT011  (PyTorch's text)
         make(Checked(theirs, True), other).log_prob(torch.tensor(OUTSIDE[name]))
     if not name.startswith(("categorical", "vectors")):
         for unchecked in (make(ours, own), make(Checked(ours, False), own)):

@@ -96,7 +96,7 @@ def test_parameters_out_of_their_domains_are_refused(name: str) -> None:
     for validate_args in (None, True):
         with pytest.raises(ValueError, match=text):
             make(ours, double, validate_args)
-        with pytest.raises(ValueError):  # noqa: PT011
+        with pytest.raises(ValueError):  # noqa: PT011  (PyTorch's text)
             make(theirs, other, validate_args)
     make(ours, double, False)
 

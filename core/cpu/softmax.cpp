@@ -51,7 +51,7 @@ template <class F> void each_strip(const SoftmaxShape& s, int64_t wide, F&& body
     }
   });
 }
-// Calls body for runs of rows or strips of columns; `width` is 1 per row.
+// Calls body for runs of rows or strips of columns.
 template <class F> void each_span(const SoftmaxShape& s, F&& body) {
   if (s.are_rows)
     return parallel_ranges(s.outer, pieces_of(s.n), [&](int64_t begin, int64_t end) {

@@ -3758,7 +3758,7 @@ def instance_norm(
 ) -> Tensor:
     """Each channel of each sample of (batch, channels, ...) with mean 0 and variance ..."""
 def is_autocast_enabled(device_type: str | None=None) -> _Bool:
-    """Whether products of this thread run in a narrower type."""
+    """Whether products of this thread run in a narrower type, on any device."""
 def is_batch_invariant() -> _Bool:
     """Whether this thread's kernels give a row the same bits whatever the rows beside it."""
 def is_grad_enabled() -> _Bool:

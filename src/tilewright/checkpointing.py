@@ -36,8 +36,7 @@ def checkpoint(
     or saves what comes from tensors that were changed in place since; numbers that Python took out
     of such tensors are not compared. It works as PyTorch's with `use_reentrant=False`, which may be
     said; ValueError for the other way. `preserve_rng_state` and `determinism_check` are taken and
-    change nothing. Source: Chen et al., "Training deep nets with sublinear
-    memory cost" (2016).
+    change nothing. Source: Chen et al., "Training deep nets with sublinear memory cost" (2016).
 
     >>> import tilewright as tw
     >>> x = tw.ones((2,), requires_grad=True)

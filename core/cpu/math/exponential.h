@@ -164,6 +164,10 @@ TW_INLINE Vec<float> table_power(Vec<float> index) {
   return bit_cast<float>(bit_cast<std::int32_t>(look_up(kPowBits, index)) +
                          Bits<float>(bit_cast<std::int32_t>(index).v << 18));
 }
+// e^r - 1 - r + more for |r| <= 1 / 90.
+TW_INLINE Vec<float> table_power_rest(Vec<float> r, Vec<float> more) {
+  return fma(r * r, fma(r, 0.16666757f, 0.5000043f), more);
+}
 // x = k ln 2 / 32 + r + low, r exact for |k| < 2, and t = e^(k ln 2 / 32): (t - 1) + t r in two
 // parts, and t (e^r - 1 - r + low). Down to -16 and up to 16, where t - 1 loses something below 1
 // alone.
@@ -175,8 +179,7 @@ TW_INLINE Vec<float> expm1(Vec<float> x) {
   const Vec<T> low = fma(minus_k, kPowStepLow, look_up(kPowRests, index));
   const Vec<T> t = table_power(index), less = t - 1, head = fma(t, r, less);
   const Vec<T> lost = fma(t, r, less - head) + (t - (less + 1));
-  const Vec<T> sum = r + low, rest = fma(sum * sum, fma(sum, 0.16666757f, 0.5000043f), low);
-  const Vec<T> y = copysign(head + fma(t, rest, lost), x);
+  const Vec<T> y = copysign(head + fma(t, table_power_rest(r + low, low), lost), x);
   if (!any_not_below(abs(x), kExpm1Most)) [[likely]]
     return y;
   return out_of_line([=]() TW_LAMBDA_INLINE { return where(abs(x) < kExpm1Most, y, expm1<T>(x)); });

@@ -338,7 +338,7 @@ TW_INLINE Vec<float> exp_of(Pair<float> y) {
   const Vec<float> n = index - Format<float>::rounder;
   const Vec<float> low = fma(-n, kPowStepLow, y.lo + look_up(kPowRests, index));
   const Vec<float> r = fma(-n, kPowStep, y.hi) + low;
-  const Vec<float> g = fma(r * r, fma(r, 0.16666757f, 0.5000043f), r);
+  const Vec<float> g = table_power_rest(r, r);
   const Vec<float> power = table_power(index);
   return fma(power, g, power);
 }

@@ -28,7 +28,7 @@ TW_INLINE Angle<float> reduce_angle(Vec<float> x) {
   const Vec<float> shifted = x * kTwoOverPi + Format<float>::rounder;
   const Vec<float> n = shifted - Format<float>::rounder;
   const Vec<float> near = fma(-n, kHalfPiA, x), r = near - rounded(n * kHalfPiB);
-  // near - r is exact, and what the product lost is in the next one.
+  // near - r is exact; the fused product finds what the rounded one lost.
   return {bit_cast<std::int32_t>(shifted), r, fma(-n, kHalfPiC, fma(-n, kHalfPiB, near - r))};
 }
 TW_INLINE Angle<double> reduce_angle(Vec<double> x) {
@@ -178,7 +178,7 @@ TW_INLINE Vec<double> tan(Vec<double> x) {
 // v plus a small rest, or in odd quadrants 1 / v plus one, v = |r|. Beyond 2^13 a quadrant may be
 // one off, and v so large that the rest rounds too much.
 inline constexpr float kTanReducible = 0x1p13f;
-// Masks of lanes as they are in registers, where the compiler made two of one.
+// Lanes chosen by a mask register: of a comparison of vectors the compiler made two.
 using ChosenLanes = __mmask16;
 TW_INLINE ChosenLanes negative(Bits<float> x) { return _mm512_movepi32_mask((__m512i)x.v); }
 TW_INLINE Vec<float> choose(ChosenLanes lanes, Vec<float> a, Vec<float> b) {
