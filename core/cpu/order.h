@@ -32,6 +32,8 @@ struct OrderTable {
   int column_bytes;
   // Sorts each column of n rows of unsigned keys, in memory for column_rows(n).
   void (*sort_columns[4])(std::int64_t n, void* keys);  // by log2 of the key's size
+  // The same for processors that compare whole numbers in several places at once.
+  void (*sort_columns_by_comparing[4])(std::int64_t n, void* keys);
   // The same of 64 bits, with places made beside them: equal keys keep their order.
   void (*sort_columns_stably)(std::int64_t n, std::uint64_t* keys, std::uint64_t* places);
   // The least of each kKeyBlock keys; n is a multiple of it.

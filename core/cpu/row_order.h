@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/base/cpu_info.h"
 #include "core/base/dtype.h"
 #include "core/cpu/convert.h"
 #include "core/cpu/isa.h"
@@ -264,10 +265,15 @@ template <class K> struct SideBySide {
     active_kernels().convert->transpose[kSize](n, lanes, columns, order.column_bytes, rows,
                                                n * sizeof(K), false);
   }
+  void sort_columns(std::int64_t n, K* columns) const {
+    // Timed on Zen 4, which takes 64 bytes in halves: comparing twice 0.8 of the time there.
+    static const bool compares = cpu_info().vector_path_bits == 256;
+    (compares ? order.sort_columns_by_comparing : order.sort_columns)[kSize](n, columns);
+  }
   void sort(std::int64_t n, std::int64_t count, K* rows, K* columns) const {
     fill(n, count, rows);
     to_columns(n, rows, columns);
-    order.sort_columns[kSize](n, columns);
+    sort_columns(n, columns);
     to_rows(n, columns, rows);
   }
 };
@@ -293,9 +299,20 @@ template <class K> void sort_short_rows(std::int64_t rows, const Row<K>& first, 
   const std::int64_t n = first.n;
   each_group<K>(rows, n, 2, [&](const auto& networks, auto begin, auto count, K* room) {
     const Row<K> group = row_at(first, begin, count);
-    const bool zeros = group.keys(room);
-    networks.sort(n, count, room, room + networks.room(n));
-    group.values(room, y + begin * n);
+    bool zeros;
+    if (count ==
+        networks.lanes) {  // keys are made where the network reads them, in the first cache
+      networks.to_columns(n, group.x, room);
+      const Row<K> columns = {group.dtype, group.n, room, group.descending};
+      zeros = columns.keys(room);
+      networks.sort_columns(n, room);
+      columns.values(room, room);
+      networks.to_rows(n, room, y + begin * n);
+    } else {
+      zeros = group.keys(room);
+      networks.sort(n, count, room, room + networks.room(n));
+      group.values(room, y + begin * n);
+    }
     for (std::int64_t row = begin; zeros && row < begin + count; ++row)
       row_at(first, row).keep_zeros(y + row * n);
   });

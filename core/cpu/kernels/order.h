@@ -17,6 +17,11 @@ inline constexpr int kColumnBytes = kVectorBytes < 16 ? 16 : kVectorBytes;
 template <class K> struct Columns {
   typedef K type __attribute__((vector_size(kColumnBytes)));
 };
+// A row of columns, of which the greater of two is found by comparing, where that is as cheap as
+// what greater_of does.
+template <class K> struct ComparedRow {
+  typename Columns<K>::type keys;
+};
 // The greater of two, of which the smaller is known: on Intel's processors one port alone compares
 // whole numbers in 64 bytes, and another one has exclusive ors.
 template <class Row> TW_INLINE Row greater_of(Row a, Row b, [[maybe_unused]] Row smaller) {
@@ -30,6 +35,11 @@ template <class Row> TW_INLINE void exchange(Row& a, Row& b) {
   const Row low = a < b ? a : b, high = greater_of(a, b, low);
   a = low;
   b = high;
+}
+template <class K> TW_INLINE void exchange(ComparedRow<K>& a, ComparedRow<K>& b) {
+  const auto low = a.keys < b.keys ? a.keys : b.keys, high = a.keys < b.keys ? b.keys : a.keys;
+  a.keys = low;
+  b.keys = high;
 }
 
 // Batcher's merge exchange for any n (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm
@@ -52,10 +62,10 @@ template <class F> TW_INLINE void merge_exchange(int64_t n, F swap) {
 // Rows that stay in registers for several steps: stores are the price of a step in memory.
 inline constexpr int kBlockRows = 16;
 
-template <int distance, class Row> TW_INLINE void merge_block(Row (&rows)[kBlockRows]) {
+template <int distance, int count, class Row> TW_INLINE void merge_block(Row (&rows)[count]) {
   if constexpr (distance > 0) {
 #pragma GCC unroll 16
-    for (int i = 0; i < kBlockRows; ++i)
+    for (int i = 0; i < count; ++i)
       if (!(i & distance)) exchange(rows[i], rows[i + distance]);
     merge_block<distance / 2>(rows);
   }
@@ -79,44 +89,61 @@ template <class Row, class F> TW_INLINE void each_block(int64_t n, Row* x, F f) 
     for (int i = 0; i < kBlockRows; ++i) x[begin + i] = rows[i];
   }
 }
-// Two steps of a merge at once: four rows in registers.
-template <class Row> TW_INLINE void exchange_four(Row* a, Row* b, Row* c, Row* d) {
-  Row w = *a, x = *b, y = *c, z = *d;
-  exchange(w, y), exchange(x, z);
-  exchange(w, x), exchange(y, z);
-  *a = w, *b = x, *c = y, *d = z;
-}
-// The first step of merges of runs of size / 2, which compares with the mirrored place so that all
-// runs ascend, and the second one where it is as cheap. The distance of the step that follows.
-template <class Row> TW_INLINE int64_t merge_first(int64_t n, int64_t size, Row* x) {
-  const int64_t distance = size / 4;
-  const bool pairs = distance >= kBlockRows;
-  for (int64_t begin = 0; begin < n; begin += size) {
-    Row *const low = x + begin, *const high = low + size - 1;
-    if (pairs)
-      for (int64_t i = 0; i < distance; ++i) {
-        Row w = low[i], v = low[i + distance], y = high[-i], z = high[-i - distance];
-        exchange(w, y), exchange(v, z);
-        exchange(w, v), exchange(z, y);
-        low[i] = w, low[i + distance] = v, high[-i] = y, high[-i - distance] = z;
-      }
-    else
-      for (int64_t i = 0; i < size / 2; ++i) exchange(low[i], high[-i]);
-  }
-  return pairs ? distance / 2 : distance;
-}
-// Steps of that distance and half of it.
-template <class Row> TW_INLINE void merge_two(int64_t n, int64_t distance, Row* x) {
+// Steps of a merge at once, the first one of that distance: `count` rows, as far apart as the last
+// one reaches. The distance of the step that follows.
+template <int count, class Row> TW_INLINE int64_t merge_steps(int64_t n, int64_t distance, Row* x) {
+  const int64_t stride = 2 * distance / count;
   for (int64_t begin = 0; begin < n; begin += 2 * distance)
-    for (int64_t i = begin; i < begin + distance / 2; ++i)
-      exchange_four(x + i, x + i + distance / 2, x + i + distance, x + i + distance * 3 / 2);
+    for (Row *p = x + begin, *const end = p + stride; p < end; ++p) {
+      Row rows[count];
+#pragma GCC unroll 16
+      for (int i = 0; i < count; ++i) rows[i] = p[i * stride];
+      merge_block<count / 2>(rows);
+#pragma GCC unroll 16
+      for (int i = 0; i < count; ++i) p[i * stride] = rows[i];
+    }
+  return stride / 2;
+}
+// The same of the first steps of merges of runs of size / 2: the first one compares with the
+// mirrored place, so that all runs ascend.
+template <int count, class Row>
+TW_INLINE int64_t merge_first_steps(int64_t n, int64_t size, Row* x) {
+  const int64_t stride = size / count;
+  for (int64_t begin = 0; begin < n; begin += size) {
+    Row *low = x + begin, *high = low + size - 1, *const end = low + stride;
+    for (; low < end; ++low, --high) {
+      Row rows[count];
+#pragma GCC unroll 16
+      for (int i = 0; i < count / 2; ++i) {
+        rows[i] = low[i * stride], rows[count - 1 - i] = high[-i * stride];
+        exchange(rows[i], rows[count - 1 - i]);
+      }
+      merge_block<count / 4>(rows);
+#pragma GCC unroll 16
+      for (int i = 0; i < count / 2; ++i)
+        low[i * stride] = rows[i], high[-i * stride] = rows[count - 1 - i];
+    }
+  }
+  return stride / 2;
+}
+// As many of them as leave a block's own, and no more than two over rows so far apart that more
+// would share a place in the first cache.
+template <class Row> int64_t merge_first(int64_t n, int64_t size, Row* x) {
+  switch (size / kBlockRows) {
+    case 2: return merge_first_steps<2>(n, size, x);
+    case 8: return merge_first_steps<8>(n, size, x);
+    case 16: return merge_first_steps<16>(n, size, x);
+    default: return merge_first_steps<4>(n, size, x);
+  }
 }
 // All steps from that distance on.
 template <class Row> void merge_rest(int64_t n, int64_t distance, Row* x) {
-  for (; distance >= 2 * kBlockRows; distance /= 4) merge_two(n, distance, x);
-  for (; distance >= kBlockRows; distance /= 2)
-    for (int64_t begin = 0; begin < n; begin += 2 * distance)
-      for (int64_t i = begin; i < begin + distance; ++i) exchange(x[i], x[i + distance]);
+  while (distance >= kBlockRows) switch (distance / kBlockRows) {
+      case 1: distance = merge_steps<2>(n, distance, x); break;
+      case 4: distance = merge_steps<8>(n, distance, x); break;
+      case 8: distance = merge_steps<16>(n, distance, x); break;
+      default: distance = merge_steps<4>(n, distance, x);
+    }
   each_block(n, x,
              [](Row(&rows)[kBlockRows]) TW_LAMBDA_INLINE { merge_block<kBlockRows / 2>(rows); });
 }
@@ -133,12 +160,12 @@ template <class Row> void bitonic_columns(int64_t n, Row* x) {
   }
   for (int64_t size = 2 * part; size <= n; size *= 2) {
     int64_t distance = merge_first(n, size, x);
-    for (; 2 * distance > part; distance /= 4) merge_two(n, distance, x);
+    while (2 * distance > part) distance = merge_steps<4>(n, distance, x);
     for (int64_t begin = 0; begin < n; begin += part) merge_rest(part, distance, x + begin);
   }
 }
 
-template <class K> void sort_columns(int64_t n, void* keys) {
+template <class K, class Network> void sort_columns(int64_t n, void* keys) {
   using Row = typename Columns<K>::type;
   auto* const x = static_cast<Row*>(keys);
   const int64_t whole = column_rows(n);
@@ -149,7 +176,17 @@ template <class K> void sort_columns(int64_t n, void* keys) {
       x[j] = a < b ? b : a;
     });
   for (int64_t i = n; i < whole; ++i) x[i] = ~Row{};
-  bitonic_columns(whole, x);
+  bitonic_columns(whole, reinterpret_cast<Network*>(keys));
+}
+template <class K> void sort_columns(int64_t n, void* keys) {
+  sort_columns<K, typename Columns<K>::type>(n, keys);
+}
+// Of 64 bits the compiler and the processor take longer to compare.
+template <class K> void sort_columns_by_comparing(int64_t n, void* keys) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(K) < 8) return sort_columns<K, ComparedRow<K>>(n, keys);
+#endif
+  sort_columns<K>(n, keys);
 }
 
 void exchange_stably(std::uint64_t* a, std::uint64_t* b, std::uint64_t* a_place,
@@ -276,34 +313,48 @@ template <class T> bool has_negative_zero(int64_t n, const T* x) {
   for (; i < n; ++i) any |= __builtin_bit_cast(K, x[i]) == kTopBit<K> ? K(1) : K(0);
   return any != 0;
 }
+// Keys, and values again, may take the place of what they are made of.
 template <class T> bool keys(int64_t n, const void* from, bool descending, void* to) {
   using K = Key<T>;
   const T* const x = static_cast<const T*>(from);
   K* const out = static_cast<K*>(to);
   const K flip = descending ? kAllBits<K> : K(0);
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<K>(key_of(x[i]) ^ flip);
-  if constexpr (kIsFloat<T>) return has_negative_zero(n, x);
-  return false;
+  bool zeros = false;
+  if constexpr (kIsFloat<T>) zeros = has_negative_zero(n, x);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    T element;
+    __builtin_memcpy(&element, x + i, sizeof element);
+    out[i] = static_cast<K>(key_of(element) ^ flip);
+  }
+  return zeros;
 }
 template <class T> void values(int64_t n, const void* from, bool descending, void* to) {
   using K = Key<T>;
   const K* const x = static_cast<const K*>(from);
   T* const out = static_cast<T*>(to);
   const K flip = descending ? kAllBits<K> : K(0);
-  for (int64_t i = 0; i < n; ++i) out[i] = value_of<T>(static_cast<K>(x[i] ^ flip));
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const T element = value_of<T>(static_cast<K>(x[i] ^ flip));
+    __builtin_memcpy(out + i, &element, sizeof element);
+  }
 }
 
 constexpr OrderTable make_order_table() {
-  OrderTable table = {kColumnBytes,
-                      {sort_columns<std::uint8_t>, sort_columns<std::uint16_t>,
-                       sort_columns<std::uint32_t>, sort_columns<std::uint64_t>},
-                      sort_columns_stably,
-                      {block_least<std::uint8_t>, block_least<std::uint16_t>,
-                       block_least<std::uint32_t>, block_least<std::uint64_t>},
-                      {sort_row<std::uint8_t>, sort_row<std::uint16_t>, sort_row<std::uint32_t>,
-                       sort_row<std::uint64_t>},
-                      {},
-                      {}};
+  OrderTable table = {
+      kColumnBytes,
+      {sort_columns<std::uint8_t>, sort_columns<std::uint16_t>, sort_columns<std::uint32_t>,
+       sort_columns<std::uint64_t>},
+      {sort_columns_by_comparing<std::uint8_t>, sort_columns_by_comparing<std::uint16_t>,
+       sort_columns_by_comparing<std::uint32_t>, sort_columns_by_comparing<std::uint64_t>},
+      sort_columns_stably,
+      {block_least<std::uint8_t>, block_least<std::uint16_t>, block_least<std::uint32_t>,
+       block_least<std::uint64_t>},
+      {sort_row<std::uint8_t>, sort_row<std::uint16_t>, sort_row<std::uint32_t>,
+       sort_row<std::uint64_t>},
+      {},
+      {}};
   int at = 0;
   const auto add = [&]<class T>(T) {
     if constexpr (!is_complex_number<T>) {
