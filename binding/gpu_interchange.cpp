@@ -57,7 +57,12 @@ ForeignUse::ForeignUse(const Tensor& x, nb::handle stream) {
   if (!stream.is_none() && !read_integer(stream.ptr(), number))
     fail(ErrorKind::type, "__dlpack__: stream must be a whole number or None, got ",
          told(stream.ptr()));
-  if (!gpu) return;  // nothing of the CPU's is under way
+  if (!gpu) {
+    if (!stream.is_none())
+      fail(ErrorKind::buffer, "__dlpack__: the CPU has no streams, so stream must be None, got ",
+           number);
+    return;
+  }
   if (number == 0 || number < -1)
     fail(ErrorKind::buffer, "__dlpack__: stream ", number,
          " does not say which; 1 and 2 are the driver's own, -1 none");

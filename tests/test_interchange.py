@@ -294,6 +294,11 @@ class TestDLPack:
         with pytest.raises(BufferError, match="only CPU memory"):
             tw.ones((1,)).__dlpack__(dl_device=(2, 0))
 
+    @pytest.mark.parametrize("stream", [-1, 0, 1, 2])
+    def test_the_cpu_has_no_streams(self, stream):
+        with pytest.raises(BufferError, match="stream must be None"):
+            tw.ones((1,)).__dlpack__(stream=stream)
+
     def test_what_is_no_producer(self):
         with pytest.raises((TypeError, AttributeError)):
             tw.from_dlpack(3)
