@@ -69,12 +69,13 @@ void bind_random(nb::module_& m) {
       .def_rw("position", &Generator::position, "32-bit words already used, a multiple of 4.");
   m.def(
       "manual_seed",
-      [](std::uint64_t seed) {
+      [](std::uint64_t seed) -> Generator& {
         refuse_in_capture("random numbers are seeded");
-        default_generator() = {seed};
+        return default_generator() = {seed};
       },
-      "seed"_a,
-      "Seeds the default generator.\nRaises ValueError for a seed below 0 or above 2 ** 64 - 1.");
+      nb::rv_policy::reference, "seed"_a,
+      "Seeds the default generator and returns it.\nRaises ValueError for a seed below 0 or above "
+      "2 ** 64 - 1.");
   // Whose position a checkpoint of a training, and a summary, read and put back.
   m.def(
       "_default_generator", []() -> Generator& { return default_generator(); },

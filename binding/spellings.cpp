@@ -84,6 +84,7 @@ constexpr OwnAlias kOwnAliases[] = {
     {"transpose", "axes", "axis0"},
     {"split", "tensor", "x"},
     {"tensor", "data", "obj"},
+    {"view", "dtype", "shape"},
     // add(x, b=y, alpha=2) becomes a call of the method, which has PyTorch's name alone.
     {"add", "b", "other"},
     {"subtract", "b", "other"},

@@ -244,8 +244,23 @@ void bind_shapes() {
       },
       "condition"_a, "other"_a, "Itself where the condition holds, else the other.");
   method(
-      "view", [](const Tensor& x, const Shape& shape) { return reshape(x, shape, false); },
-      "shape"_a, "The same memory in another shape; ValueError where that takes a copy.");
+      "view",
+      [](const Tensor& x, Told<"int | Sequence[int] | dtype"> shape) {
+        Shape extents;
+        if (read_shape(shape.ptr(), extents)) return reshape(x, extents, false);
+        DType dtype;
+        if (!read_dtype(shape.ptr(), dtype))
+          fail(ErrorKind::type, "view: shape must be an int, a sequence of ints or a dtype, got ",
+               told(shape.ptr()));
+        return view_dtype(x, dtype);
+      },
+      "shape"_a,
+      "The same memory in another shape; ValueError where that takes a copy. Of a dtype: the same "
+      "bits as\n"
+      "elements of it, outside the graph; of another size where the last axis has no gaps, which "
+      "then has\n"
+      "another extent. Raises TypeError for bool, whose bytes are 0 and 1 alone.\n"
+      "Source: PyTorch's torch.Tensor.view.");
   method(
       "unfold", windows_along, "dimension"_a, "size"_a, "step"_a,
       "Windows of size elements along a dimension, each step behind the one before, as a view.\n"

@@ -39,6 +39,9 @@ Tensor squeeze(const Tensor& x, const std::vector<std::int64_t>& axes);
 // One range for each axis; `dropped`: bits of axes, of one element each, that the result lacks.
 Tensor slice(const Tensor& x, std::span<const Range> ranges, std::uint32_t dropped = 0);
 
+// The same bits as elements of another type (core/ops/view_dtype.cpp).
+Tensor view_dtype(const Tensor& x, DType dtype);
+
 // Windows of some elements along an axis, as a view: axis counts them, a new last one their places.
 Tensor windows_along(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step);
 

@@ -2597,8 +2597,8 @@ class Tensor:
     def version(self) -> _Int:
         """How often its memory was changed in place."""
     @overload
-    def view(self, shape: _Int | Sequence[_Int]) -> Tensor:
-        """The same memory in another shape; ValueError where that takes a copy."""
+    def view(self, shape: _Int | Sequence[_Int] | _DTypeLike) -> Tensor:
+        """The same memory in another shape; ValueError where that takes a copy. Of a ..."""
     @overload
     def view(self, *shape: _Int) -> Tensor: ...
     def view_as(self, other: Tensor) -> Tensor:
@@ -3935,8 +3935,8 @@ def lstm_layer(
     """All steps of x (steps, batch, in) through an LSTM from h0 and c0 (batch, ..."""
 def lt(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is below b. Source: Array API standard 2024.12."""
-def manual_seed(seed: int) -> None:
-    """Seeds the default generator. Raises ValueError for a seed below 0 or above 2 ** ..."""
+def manual_seed(seed: int) -> Generator:
+    """Seeds the default generator and returns it. Raises ValueError for a seed below 0 ..."""
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
