@@ -95,3 +95,14 @@ def _replace(
             tw._core._become(x, changed[id(x)])
             if id(x) in grads:
                 x.grad = grads[id(x)]
+
+
+def assign_tensor(module: Module, name: str, value: Tensor) -> None:
+    """Gives a parameter or buffer the memory of another tensor."""
+    path, _, last = name.rpartition(".")
+    owner = module.get_submodule(path)
+    x = dict(owner._own_tensors())[last]
+    if isinstance(x, Parameter):
+        tw._core._become(x, value.detach())
+    else:
+        setattr(owner, last, value.detach())

@@ -5,12 +5,13 @@ from __future__ import annotations
 import reprlib
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from types import FunctionType
 from typing import Any, TypeVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.nn.conversion import convert, emptied, requested
+from tilewright.nn.conversion import assign_tensor, convert, emptied, requested
 from tilewright.nn.module_hooks import HookRemover, ModuleHooks, call_state_hooks
 from tilewright.nn.parameter import Buffer, Parameter, clear_grads
 from tilewright.nn.state import KeyDifferences, load_state
@@ -297,8 +298,13 @@ class Module(tw._core._ModuleCall):
         call_state_hooks("state", modules[::-1], lambda own: (state, prefix + own, {}))
         return state
 
-    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> KeyDifferences:
+    def load_state_dict(
+        self, state: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> KeyDifferences:
         """Copies values in by name; dtypes are converted.
+
+        With `assign` nothing is copied: the module's tensors have the memory of `state`, in its
+        dtypes and on its devices, from then on. Parameters stay the same objects.
 
         Values are tensors or arrays of other libraries, so that the state of a PyTorch module of
         the same names loads as it is. Raises TypeError where `state` is no dict with text as keys,
@@ -313,7 +319,8 @@ class Module(tw._core._ModuleCall):
             rest: tuple[Any, ...] = (strict, [], [], errors)
             call_state_hooks("load_pre", modules, lambda own: (state, own, {}, *rest))
         own = {name: value.detach() for name, value in _tensors_of(modules, saved_only=True)}
-        keys = load_state(type(self).__name__, own, state, strict, errors)
+        put = partial(assign_tensor, self) if assign else None
+        keys = load_state(type(self).__name__, own, state, strict, errors, put)
         call_state_hooks("load", modules[::-1], lambda _: (keys,))
         return keys
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tilewright as tw
@@ -23,10 +23,11 @@ def load_state(
     state: Mapping[str, Any],
     strict: bool,
     found: Sequence[str] = (),
+    put: Callable[[str, Tensor], None] | None = None,
 ) -> KeyDifferences:
     """Copies the values of `state` into those of `own` with the same names.
 
-    `found` are problems that are known already.
+    `found` are problems that are known already; `put` takes the place of copying.
     """
     _check_is_state(module, state)
     keys = KeyDifferences(
@@ -35,12 +36,14 @@ def load_state(
     )
     problems = [*found, *(_key_problems(keys) if strict else [])]
     values = _readable({name: state[name] for name in own if name in state}, problems)
-    problems += _value_problems(own, values)
+    problems += _value_problems(own, values, copied=put is None)
     if problems:
         raise ValueError(f"load_state_dict: {module}: " + "; ".join(problems))
     with tw.no_grad():
         for name, value in values.items():
-            if value.size:
+            if put:
+                put(name, value)
+            elif value.size:
                 own[name].copy_(value)
     return keys
 
@@ -76,18 +79,24 @@ def _readable(state: Mapping[str, Any], problems: list[str]) -> dict[str, Tensor
     return values
 
 
-def _value_problems(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> list[str]:
+def _value_problems(
+    own: Mapping[str, Tensor], state: Mapping[str, Tensor], copied: bool
+) -> list[str]:
     problems = []
     for name, value in own.items():
         if name not in state:
             continue
         if state[name].shape != value.shape:
             problems.append(f"{name}: shape {state[name].shape} does not fit {value.shape}")
-        elif not _converts(state[name].dtype, value.dtype):
+        elif not (_converts if copied else _of_one_kind)(state[name].dtype, value.dtype):
             problems.append(f"{name}: {state[name].dtype.name} does not fit {value.dtype.name}")
-        elif value.size and tw._core._is_read_only(value):
+        elif copied and value.size and tw._core._is_read_only(value):
             problems.append(f"{name}: the module's tensor is read-only; give it a copy() first")
     return problems
+
+
+def _of_one_kind(source: tw.dtype, target: tw.dtype) -> bool:
+    return source.kind == target.kind
 
 
 def _converts(source: tw.dtype, target: tw.dtype) -> bool:
