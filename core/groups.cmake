@@ -1,0 +1,27 @@
+# Files of the core that are compiled as one, which takes half the time (docs/notes/build.md). What the
+# files of a group name for themselves differs; a file that no group names is compiled alone. (What the
+# BLAS library takes from the core is: products, conversions and what they stand on.)
+set(TW_GROUPS
+  "ops/activation ops/arrange ops/attention ops/bilinear ops/bins ops/bitwise"
+  "ops/class_loss ops/clip ops/complex ops/convolution ops/convolution_problem ops/cross"
+  "ops/ctc ops/diagonal ops/dropouts ops/embedding ops/gather ops/key_value_cache"
+  "ops/loss ops/nonzero ops/norm ops/order ops/pad ops/parts"
+  "ops/margin_loss ops/pair_distances ops/pointwise_formulas ops/pointwise_rows ops/pooling ops/product"
+  "ops/random ops/random_draws ops/read ops/records ops/recurrent ops/recurrent_gradients"
+  "ops/repeat ops/resample ops/scan ops/scatter ops/shuffle ops/split"
+  "ops/sample ops/softmax ops/special ops/view_dtype ops/windows"
+  "ops/total_norm ops/vector_loss"
+  "cuda/along cuda/bins cuda/blocks cuda/compiler cuda/convolution cuda/copy"
+  "cuda/attention cuda/copier cuda/counters cuda/draws cuda/driver cuda/families"
+  "cuda/complex cuda/foreign cuda/gpu cuda/graph cuda/late_faults cuda/launches"
+  "cuda/ctc cuda/letters cuda/matmul cuda/matmul/hopper cuda/matmul/rungs cuda/matmul/split"
+  "cuda/gather cuda/matmul/tensor cuda/nvtx cuda/pinned cuda/rates cuda/stream"
+  "cuda/norm cuda/tiers"
+  "cpu/attention cpu/complex cpu/complex_product cpu/convolution/depthwise cpu/convolution/winograd"
+  "cpu/convolution cpu/convolution/direct cpu/convolution/winograd_sums cpu/ctc cpu/gather cpu/multinomial"
+  "cpu/convolution/im2col cpu/convolution/windows cpu/convolution/winograd_weights cpu/nonzero cpu/positions cpu/recurrent_backward"
+  "cpu/convolution/naive cpu/recurrent_steps cpu/reduce cpu/repeated_part cpu/short_rows"
+  "cpu/join cpu/recurrent_products cpu/scatter"
+  "cpu/norm cpu/order"
+  "cpu/pointwise cpu/repeat"
+  "cpu/reductions cpu/update")
