@@ -1,7 +1,7 @@
-# Files of the core that are compiled as one, which takes half the time (docs/notes/build.md). What the
-# files of a group name for themselves differs; a file that no group names is compiled alone. (What the
-# BLAS library takes from the core is: products, conversions and what they stand on.)
-set(TW_GROUPS
+# Files that are compiled as one, which takes half the time (docs/notes/build.md). What the files of a
+# group name for themselves differs; a file that no group names is compiled alone. (What the BLAS library
+# takes from the core is: products, conversions and what they stand on.)
+set(TW_CORE_GROUPS
   "ops/activation ops/arrange ops/attention ops/bilinear ops/bins ops/bitwise"
   "ops/class_loss ops/clip ops/complex ops/convolution ops/convolution_problem ops/cross"
   "ops/ctc ops/diagonal ops/dropouts ops/embedding ops/gather ops/key_value_cache"
@@ -24,4 +24,39 @@ set(TW_GROUPS
   "cpu/join cpu/recurrent_products cpu/scatter"
   "cpu/norm cpu/order"
   "cpu/pointwise cpu/repeat"
-  "cpu/reductions cpu/update")
+  "cpu/reductions cpu/update"
+  "memory/arena base/scalar memory/ledger memory/regions runtime/device autograd/node memory/pool"
+  "memory/events runtime/mode_changes autograd/anomaly base/dtype tensor/hooks runtime/op tensor/access"
+  "autograd/custom tensor/storage autograd/planner runtime/warning runtime/launch")
+set(TW_BINDING_GROUPS
+  "function record interchange spellings types submission"
+  "task_type gpu_interchange cycles module_call split"
+  "tensor_type transfer dlpack autograd gpu_streams ops")
+# What programs ask for now and then, with -O1.
+set(TW_COLD_BINDING_GROUPS
+  "gpu_rates gpu_comparison pointwise"
+  "scheduler_type call_errors graph capture documentation gradient_memory"
+  "tensor_methods tensor_spellings memory events ledger cuda")
+
+# Puts a file that includes those of a group in their place, in the list of sources with that name; appends
+# it to the list named `written`.
+function(tw_compile_as_one folder sources written)
+  foreach(group IN LISTS ARGN)
+    string(REPLACE " " ";" names "${group}")
+    list(GET names 0 first)
+    string(REPLACE "/" "_" first "${first}")
+    set(source ${PROJECT_BINARY_DIR}/groups/${folder}_${first}.cpp)
+    set(text "")
+    foreach(name IN LISTS names)
+      string(APPEND text "#include \"${folder}/${name}.cpp\"\n")
+      list(REMOVE_ITEM ${sources} ${PROJECT_SOURCE_DIR}/${folder}/${name}.cpp)
+    endforeach()
+    file(CONFIGURE OUTPUT ${source} CONTENT "${text}")
+    # What it warns of in headers is as it should be here: types of one file in its functions.
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -Wno-subobject-linkage)
+    list(APPEND ${sources} ${source})
+    list(APPEND ${written} ${source})
+  endforeach()
+  set(${sources} ${${sources}} PARENT_SCOPE)
+  set(${written} ${${written}} PARENT_SCOPE)
+endfunction()
