@@ -69,7 +69,14 @@ struct StoredBits {
     return alike | (((a.bits | b.bits) & kSize) == 0);
   }
   friend TW_INLINE Mask<Stored16> operator!=(StoredBits a, StoredBits b) { return !(a == b); }
+  // Of numbers without a sign, as formulas compare sizes.
+  friend TW_INLINE Mask<Stored16> operator<=(StoredBits a, StoredBits b) {
+    return (a.bits <= b.bits) & (a.bits <= kInfinite);
+  }
 };
+TW_INLINE StoredBits where(Mask<Stored16> c, StoredBits a, StoredBits b) {
+  return {where(c, a.bits, b.bits)};
+}
 TW_INLINE StoredBits abs(StoredBits x) { return {x.size()}; }
 TW_INLINE StoredBits copysign(StoredBits x, StoredBits sign) { return {x.size() | sign.sign()}; }
 TW_INLINE Mask<Stored16> isnan(StoredBits x) { return x.size() > StoredBits::kInfinite; }
@@ -120,6 +127,7 @@ constexpr PointwiseBFloat16Table make_bfloat16_table() {
   TW_BITS(signbit, 1)
   TW_BITS(logical_not, 1)
   TW_BITS(copysign, 2)
+  TW_BITS(finite_or, 3)
   TW_BITS(nextafter, 2)
   TW_BITS(logical_and, 2)
   TW_BITS(logical_or, 2)

@@ -20,7 +20,7 @@ TW_INLINE Vec<double> times_sigmoid(Vec<double> x, Pair<double> u) {
 }
 // For float, x times a share that is 1 minus itself at -x: y 2^n is -|x| times the share at -|x|,
 // to which the rest of x is added where x > 0.
-TW_INLINE Vec<float> mirrored(Vec<float> x, Vec<float> y, Power power) {
+TW_INLINE Vec<float> mirrored(Vec<float> x, Vec<float> y, Power<float> power) {
   return where(x == -kInfinity, kNan, scale_down(y, power) + at_least(x, -0.0));
 }
 TW_INLINE Vec<float> times_sigmoid(Vec<float> x, Vec<float> v, const FloatExp& e) {
@@ -42,7 +42,18 @@ TW_INLINE Vec<double> silu(Vec<double> x) {
       [=]() TW_LAMBDA_INLINE { return where(v < kWideLogisticFrom, times_sigmoid(x, {x, 0}), y); });
 }
 #else
-TW_INLINE Vec<double> silu(Vec<double> x) { return times_sigmoid(x, {x, 0}); }
+TW_INLINE Vec<double> silu(Vec<double> x) {
+  if constexpr (!kFused) return times_sigmoid(x, {x, 0});
+  // x / (d + lost), less what the division lacks, so that -0.0 keeps its sign.
+  constexpr double largest = -kWideDivisorFrom;
+  const auto [d, lost] = wide_divisor(x);
+  const Vec<double> inverse = 1 / d, q = rounded(x * inverse);
+  const Vec<double> y = fma(-fma(q, lost, fma(q, d, -x)), inverse, q);
+  if (!any_above(abs(x), largest)) [[likely]]
+    return y;
+  return out_of_line(
+      [=]() TW_LAMBDA_INLINE { return where(abs(x) <= largest, y, times_sigmoid(x, {x, 0})); });
+}
 #endif
 TW_INLINE Vec<float> silu_by_exp(Vec<float> x) {
   const Vec<float> v = at_least(minus_abs(x), kShareless);
@@ -79,20 +90,39 @@ template <Floating T> TW_INLINE Vec<T> silu_slope(Vec<T> x) {
   return s * (1 + finite * (1 - s));
 }
 #ifndef TW_HAS_LANE_TABLES
-// With e = e^-x and s = 1 / (1 + e) it is s + x e s s.
+// With e = e^-x and s = 1 / (1 + e) it is s + x e s s, where x e is finite. Beyond that it is 1, or
+// e^x (1 + x).
+template <Floating T> TW_INLINE Vec<T> silu_slope_by_exp(Vec<T> x, Vec<T> e) {
+  const Vec<T> s = 1 / (e + 1);
+  return fma(x * e * s, s, s);
+}
+template <Floating T> TW_INLINE Vec<T> far_silu_slope(Vec<T> x) {
+  return where(x > 0, 1, exp(x) * (1 + at_least(x, (T)-1000)));
+}
 TW_INLINE Vec<float> silu_slope(Vec<float> x) {
   using T = float;
   TW_WIDEN(silu_slope) {
-    constexpr T largest = 84;  // x e^x is finite; beyond it the slope is 1, or e^x (1 + x)
+    constexpr T largest = 84;
     const FloatExp p = float_exp(-x);
-    const Vec<T> e = add_exponent(p.p, p.power.bits), s = 1 / (e + 1), y = fma(x * e * s, s, s);
+    const Vec<T> y = silu_slope_by_exp(x, add_exponent(p.p, p.power.bits));
     if (!any_larger(x, largest)) [[likely]]
       return y;
-    return out_of_line([=]() TW_LAMBDA_INLINE {
-      const Vec<T> below = exp(x) * (1 + at_least(x, -200));
-      return where(abs(x) <= largest, y, where(x > 0, 1, below));
-    });
+    return out_of_line(
+        [=]() TW_LAMBDA_INLINE { return where(abs(x) <= largest, y, far_silu_slope(x)); });
   }
+}
+TW_INLINE Vec<double> silu_slope(Vec<double> x) {
+  if constexpr (!kFused) return silu_slope<double>(x);
+  using Limits = ExpLimits<double>;
+  constexpr double largest = 700;
+  const Power<double> power = nearest_power(x * -kLog2e);
+  const Vec<double> r = fma(power.n, -Limits::ln2_lo, fma(power.n, -Limits::ln2_hi, -x));
+  const Vec<double> e = add_exponent(fma(fma(exp_short_tail(r), r, 1), r, 1), power.bits);
+  const Vec<double> y = silu_slope_by_exp(x, e);
+  if (!any_above(abs(x), largest)) [[likely]]
+    return y;
+  return out_of_line(
+      [=]() TW_LAMBDA_INLINE { return where(abs(x) > largest, far_silu_slope(x), y); });
 }
 #endif
 

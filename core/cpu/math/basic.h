@@ -258,7 +258,7 @@ TW_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) {
 }
 #endif
 // Scaled by a power of two; what the squares and the root lose in rounding is made good.
-TW_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) {
+TW_INLINE Vec<double> hypot_by_scaling(Vec<double> a, Vec<double> b) {
   const Vec<double> p = abs(a), q = abs(b);
   const Mask<double> more = p > q, infinite = isinf(p) | isinf(q);
   const Vec<double> high = where(more, p, q);
@@ -270,6 +270,20 @@ TW_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) {
   const Vec<double> root = sqrt(sum.hi), rest = fma(-root, root, sum.hi) + (sum.lo + x.lo + y.lo);
   const Vec<double> length = where(high == 0, p + q, root + rest * 0.5 / root);
   return where(infinite, kInfinity, length * where(huge, 0x1p600, where(tiny, 0x1p-600, 1)));
+}
+// As for float, where squares stay in the normal range.
+TW_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) {
+  if constexpr (!kFused) return hypot_by_scaling(a, b);
+  const Vec<double> p = abs(a), q = abs(b), high = at_least(p, q), low = at_most(q, p);
+  const Pair<double> square = two_product(high, high);
+  const Vec<double> sum = fma(low, low, square.hi), lost = fma(low, low, square.hi - sum);
+  const Vec<double> root = sqrt(sum), rest = fma(-root, root, sum) + (lost + square.lo);
+  const Bits<double> inverse_bits = Bits<double>(0x7fcdd67800000000) - bit_cast<std::int64_t>(root);
+  const Vec<double> y = fma(rest, bit_cast<double>(inverse_bits), root);
+  const Mask<double> inside = (sum >= 0x1p-800) & (sum < 0x1p1000);
+  if (!any(!inside)) [[likely]]
+    return y;
+  return out_of_line([=]() TW_LAMBDA_INLINE { return where(inside, y, hypot_by_scaling(a, b)); });
 }
 
 // Numbers of one sign are in the order of their bits.

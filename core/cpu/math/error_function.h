@@ -8,16 +8,16 @@ namespace {
 
 // erf(x) / x - 1 in z = x^2 for |x| <= 1/2, 2^-56.2.
 TW_INLINE Vec<double> erf_near(Vec<double> z) {
-  return polynomial(z, 0.1283791670955126, -0.3761263890318405, 0.11283791670975778,
-                    -0.026866170651684354, 0.005223977737817222, -0.0008548338296638083,
-                    0.00012056011280202797, -1.4949514713328481e-05, 1.6901370278633376e-06,
-                    -1.9084597867304202e-07);
+  return long_polynomial(z, 0.1283791670955126, -0.3761263890318405, 0.11283791670975778,
+                         -0.026866170651684354, 0.005223977737817222, -0.0008548338296638083,
+                         0.00012056011280202797, -1.4949514713328481e-05, 1.6901370278633376e-06,
+                         -1.9084597867304202e-07);
 }
 // (1 + 2 x) e^(x^2) erfc(x) = c + c_lo + t p(t), 2^-59.5, with t = (x - 2.5) / (x + 2.5), the form
 // of M. M. Shepherd and J. G. Laframboise (1981).
 inline constexpr double kErfcCentre = 1.2648381843668615, kErfcCentreLow = 2.0711753749050335e-17;
 TW_INLINE Vec<double> erfc_slope(Vec<double> t) {
-  return polynomial(
+  return long_polynomial(
       t, -0.12235676308240433, -0.09902453957360173, 0.1576299190232222, -0.10296705603857727,
       0.03276089326849846, 0.0009318928175528239, -0.004382078337070155, 0.0004918658075552851,
       0.0006321243057082706, -8.847916232181917e-05, -0.00011352214452906908, 6.265395258742897e-06,
@@ -55,16 +55,37 @@ TW_INLINE Vec<double> erf(Vec<double> x) {
   return copysign(wide::by_pieces(t, index, value, wide::kErfPieces), x);
 }
 #else
+// Near 0 an odd polynomial; beyond some c 1 - s^2, where s is the root of erfc and its own root is
+// r + u with u = t p(x), t = x - c, so that s = r^2 + u (2 r + u), rounded once where it is large.
+// c is a number for which r^2 (`root`) and 2 r are almost numbers of the format.
+TW_INLINE Vec<double> erf_by_roots(Vec<double> x) {
+  constexpr double centre = 0.9602013000131664, root = 0.4177152042122124;
+  constexpr double twice = 1.2926178154616506;
+  const Vec<double> size = abs(x), limited = at_most(size, 5.95), t = limited - centre;
+  const Vec<double> near =
+      long_polynomial(size * size, 0.12837916709551256, -0.37612638903183426, 0.11283791670942438,
+                      -0.026866170643040775, 0.005223977606774487, -0.0008548326007637078,
+                      0.00012055297099080993, -1.492479992217142e-05, 1.6448437133640677e-06,
+                      -1.621792215497329e-07, 1.3767855644742371e-08, -7.897745509431543e-10);
+  const Vec<double> p = long_polynomial(
+      limited - 2, -0.37005864849886516, 0.07808880446444458, 0.02024013092985029,
+      -0.012832493818576759, 0.0005830982167677713, 0.0009440737348053212, -0.00018584384783070724,
+      -3.220298316422401e-05, 1.3873462263069299e-05, 4.115351400681446e-08, -5.967153616275543e-07,
+      4.587928098293968e-08, 1.9253587682850793e-08, -3.0026245869580513e-09,
+      -4.579711946380547e-10, 1.3567199695662641e-10, 1.387962900420794e-12, -3.433836234508591e-12,
+      2.7807071837658683e-13, 2.1682717931319985e-14, -2.9908645603323698e-15);
+  const Vec<double> u = rounded(t * p), s = fma(u, u + twice, root), far = fma(-s, s, 1);
+  return with_sign(where(signbit(t), fma(near, size, size), far), x);
+}
 TW_INLINE Vec<double> erf(Vec<double> x) {
+  if constexpr (kFused) return erf_by_roots(x);
   const Vec<double> size = abs(x);
   const Scaled tail = erfc_tail({at_most(size, 6.0), 0});
   const Vec<double> far = 1 - tail.y.sum() * two_to(tail.n);
   return copysign(where(size < 0.5, erf_near(size * size) * size + size, far), x);
 }
 #endif
-// Near 0 an odd polynomial; beyond some c 1 - s^2, where s is the root of erfc. Its own root is
-// r + u with u = t p(t), t = x - c, so that s = r^2 + u (2 r + u), rounded once where it is large.
-// c is a float for which r^2 (`root`) and 2 r are almost floats.
+// As erf_by_roots, with p in t.
 TW_INLINE Vec<float> erf(Vec<float> x) {
   using T = float;
   TW_WIDEN(erf) {
@@ -167,7 +188,7 @@ TW_INLINE Vec<float> erfc(Vec<float> x) {
     const Vec<T> size = at_most(abs(x), 10.5f);
     // e^(-x^2) = 2^n e^(r + low), e^r = 1 + r + h
     const Pair<T> square = two_product(size, size);
-    const Power power = nearest_power(square.hi * -kLog2e);
+    const Power<T> power = nearest_power(square.hi * -kLog2e);
     const Vec<T> near = -square.hi - power.n * Limits::ln2_hi, r = near - power.n * Limits::ln2_lo;
     const Vec<T> low = ((near - r) - power.n * Limits::ln2_lo) - square.lo;
     const Vec<T> h = r * r * exp_short_tail(r);
@@ -195,7 +216,7 @@ TW_INLINE Scaled normal_share_pair(Vec<double> x) {
 // t = (-v - 3.5) / (3.5 - v), fitted from 0 to -14.5 within 2^-26.6.
 struct FloatShare {
   Vec<float> inverse, y, e;  // e 2^n = e^(-v^2 / 2)
-  Power power;
+  Power<float> power;
 };
 TW_INLINE FloatShare float_share(Vec<float> v) {
   const Pair<float> square = two_product(v, v);

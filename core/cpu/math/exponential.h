@@ -57,10 +57,10 @@ TW_INLINE Vec<float> exp_tail(Vec<float> r) {
   return polynomial(r, 0.5, 0.16666667, 0.041666478, 0.008333192, 0.0013933697, 0.00019958471);
 }
 TW_INLINE Vec<double> exp_tail(Vec<double> r) {
-  return polynomial(r, 0.5, 0.16666666666666677, 0.04166666666666668, 0.008333333333321445,
-                    0.0013888888888877447, 0.00019841269886554226, 2.4801587340607243e-05,
-                    2.755724380751889e-06, 2.75572592197061e-07, 2.5109169541356204e-08,
-                    2.091949499659684e-09);
+  return long_polynomial(r, 0.5, 0.16666666666666677, 0.04166666666666668, 0.008333333333321445,
+                         0.0013888888888877447, 0.00019841269886554226, 2.4801587340607243e-05,
+                         2.755724380751889e-06, 2.75572592197061e-07, 2.5109169541356204e-08,
+                         2.091949499659684e-09);
 }
 // Shorter ones, which leave e^r a relative error of 2^-28 and 2^-56.
 TW_INLINE Vec<float> exp_short_tail(Vec<float> r) {
@@ -186,6 +186,26 @@ TW_INLINE Vec<float> expm1(Vec<float> x) {
 }
 #endif
 
+// A whole number n as itself and as the bits of n + rounder, whose low ones added to an exponent
+// multiply by 2^n.
+template <Floating T> struct Power {
+  Vec<T> n;
+  Bits<T> bits;
+};
+template <Floating T> TW_INLINE Power<T> nearest_power(Vec<T> logarithm) {
+  const Vec<T> shifted = logarithm + Format<T>::rounder;
+  return {shifted - Format<T>::rounder, bit_cast<IntLike<T>>(shifted)};
+}
+// x 2^n, x and the result normal. Unsigned, as lanes that do not count may wrap.
+TW_INLINE Vec<float> add_exponent(Vec<float> x, Bits<float> bits) {
+  const auto more = bit_cast<std::uint32_t>(bits);
+  return bit_cast<float>(bit_cast<std::uint32_t>(x) + Vec<std::uint32_t>(more.v << 23));
+}
+TW_INLINE Vec<double> add_exponent(Vec<double> x, Bits<double> bits) {
+  const auto more = bit_cast<std::uint64_t>(bits);
+  return bit_cast<double>(bit_cast<std::uint64_t>(x) + Vec<std::uint64_t>(more.v << 52));
+}
+
 // e^-|x| = 2^n p, also where x times it is a denormal, and 1 + 2^n p.
 template <Floating T> struct Logistic {
   Pair<T> p, sum;
@@ -270,27 +290,45 @@ TW_INLINE Vec<double> sigmoid(Vec<double> x) {
       [=]() TW_LAMBDA_INLINE { return where(v < kWideLogisticFrom, sigmoid_by_pair(x), y); });
 }
 #else
-TW_INLINE Vec<double> sigmoid(Vec<double> x) { return sigmoid_by_pair(x); }
+// 1 + e^-x = d + lost for x >= -700, where e^-x = s - s r + s r^2 v, s = 2^n; `lost` is what
+// rounding d and its first terms lost. Beyond 38 x is as good as infinite.
+struct WideDivisor {
+  Vec<double> d, lost;
+};
+inline constexpr double kWideDivisorFrom = -700;
+TW_INLINE WideDivisor wide_divisor(Vec<double> x) {
+  using Limits = ExpLimits<double>;
+  const Vec<double> limited = at_most(x, 38.0);
+  const Power<double> power = nearest_power(limited * -kLog2e);
+  const Vec<double> r = fma(power.n, Limits::ln2_lo, fma(power.n, Limits::ln2_hi, limited));
+  const Vec<double> square = r * r, minus_s = add_exponent(-1.0, power.bits);
+  const Vec<double> minus_v = by_pairs<double>(
+      r, square, -0.5000000000000013, 0.16666666666666685, -0.04166666666651156,
+      0.008333333333315457, -0.0013888888947870212, 0.00019841269900380362, -2.4801489167782542e-05,
+      2.755723095733864e-06, -2.7631528000598027e-07, 2.511269902052088e-08);
+  const Vec<double> head = fma(minus_s, r, 1 - minus_s), share = rounded(minus_s * square);
+  const Vec<double> d = fma(share, minus_v, head);
+  return {d, fma(share, minus_v, head - d) + fma(minus_s, r, 1 - (minus_s + head))};
+}
+TW_INLINE Vec<double> sigmoid(Vec<double> x) {
+  if constexpr (!kFused) return sigmoid_by_pair(x);
+  const auto [d, lost] = wide_divisor(x);
+  const Vec<double> q = 1 / d, y = fma(-fma(q, lost, fma(q, d, -1)), q, q);
+  if (!any_below(x, kWideDivisorFrom)) [[likely]]
+    return y;
+  return out_of_line(  // below it e^x is as near
+      [=]() TW_LAMBDA_INLINE { return where(x < kWideDivisorFrom, exp(x), y); });
+}
 #endif
 
-// What follows is for float, as fast as it can be. A whole number n is at hand twice, as itself and
-// as the bits of n + rounder, whose low ones added to an exponent multiply by 2^n.
-struct Power {
-  Vec<float> n;
-  Bits<float> bits;
-};
-// x 2^n, x and the result normal.
-TW_INLINE Vec<float> add_exponent(Vec<float> x, Bits<float> bits) {
-  const auto more = bit_cast<std::uint32_t>(bits);  // unsigned, as lanes that do not count may wrap
-  return bit_cast<float>(bit_cast<std::uint32_t>(x) + Vec<std::uint32_t>(more.v << 23));
-}
+// What follows is for float, as fast as it can be.
 // x 2^max(n, -125) for x from 1/2 to 2.
 TW_INLINE Vec<float> scale_bounded(Vec<float> x, Bits<float> bits) {
   const Bits<float> lowest = bit_cast<std::int32_t>(Vec<float>(Format<float>::rounder - 125));
   return add_exponent(x, at_least(bits, lowest));
 }
 // x 2^n for n <= 0, where denormal results are rare; 2^-20 < |x| < 2^7, or n = 0.
-TW_INLINE Vec<float> scale_down(Vec<float> x, Power power) {
+TW_INLINE Vec<float> scale_down(Vec<float> x, Power<float> power) {
 #ifdef TW_HAS_MASKED_ACCESS
   return scale(x, power.n);
 #else
@@ -303,19 +341,15 @@ TW_INLINE Vec<float> scale_down(Vec<float> x, Power power) {
 // e^(n ln 2 + r) = (1 + w r) 2^n; p = 1 + w r rounded.
 struct FloatExp {
   Vec<float> w, r, p;
-  Power power;
+  Power<float> power;
 };
-TW_INLINE FloatExp float_exp(Power power, Vec<float> r) {
+TW_INLINE FloatExp float_exp(Power<float> power, Vec<float> r) {
   const Vec<float> w = exp_short_tail(r) * r + 1;
   return {w, r, fma(w, r, 1), power};
 }
-TW_INLINE Power nearest_power(Vec<float> logarithm) {
-  const Vec<float> shifted = logarithm + Format<float>::rounder;
-  return {shifted - Format<float>::rounder, bit_cast<std::int32_t>(shifted)};
-}
 TW_INLINE FloatExp float_exp(Vec<float> v) {
   using Limits = ExpLimits<float>;
-  const Power power = nearest_power(v * kLog2e);
+  const Power<float> power = nearest_power(v * kLog2e);
   return float_exp(power, (v - power.n * Limits::ln2_hi) - power.n * Limits::ln2_lo);
 }
 #ifndef TW_HAS_MASKED_ACCESS
@@ -334,7 +368,7 @@ TW_INLINE Vec<float> exp(Vec<float> x) {
 TW_INLINE Vec<float> exp2(Vec<float> x) {
   using T = float;
   TW_WIDEN(exp2) {
-    const Power power = nearest_power(x);
+    const Power<float> power = nearest_power(x);
     const Vec<T> f = x - power.n, r = f * kLn2, w = exp_short_tail(r) * r + 1;
     const Vec<T> y = add_exponent(fma(w, fma(f, kLn2Rest<T>, r), 1), power.bits);
     if (!any_larger(x, 125)) [[likely]]
@@ -346,14 +380,14 @@ TW_INLINE Vec<float> exp2(Vec<float> x) {
 // Of v + more, where `more` may be a few ulp of v.
 TW_INLINE FloatExp float_exp(Vec<float> v, Vec<float> more) {
   using Limits = ExpLimits<float>;
-  const Power power = nearest_power(v * kLog2e);
+  const Power<float> power = nearest_power(v * kLog2e);
   return float_exp(power, (v - power.n * Limits::ln2_hi) + (more - power.n * Limits::ln2_lo));
 }
 // The logistic function of v <= 0 as (y + rest) 2^n, where rest is below 2^-13 y: p / (1 + e) with
 // e = 2^n p = e^v, and what the remainder of the division says that it lacks.
 struct FloatLogistic {
   Vec<float> y, rest;
-  Power power;
+  Power<float> power;
 };
 TW_INLINE FloatLogistic float_logistic(const FloatExp& x) {
   const auto [w, r, p, power] = x;
@@ -382,7 +416,7 @@ struct LogisticDivisor {
 TW_INLINE LogisticDivisor logistic_divisor(Vec<float> x) {
   using Limits = ExpLimits<float>;
   const Vec<float> limited = at_most(x, 17.5f);
-  const Power power = nearest_power(limited * -kLog2e);
+  const Power<float> power = nearest_power(limited * -kLog2e);
   const Vec<float> r = fma(power.n, Limits::ln2_lo, fma(power.n, Limits::ln2_hi, limited));
   const Vec<float> w =
       polynomial(r, 1, -0.49999997, 0.166665152, -0.0416673198, 0.00836925767, -0.00138817774);

@@ -32,7 +32,28 @@ TW_INLINE Vec<float> tanh(Vec<float> x) {
   return copysign(fma(t, p, where(place < 1.25f, size, look_up(kTanhValues, index))), x);
 }
 #else
-TW_INLINE Vec<double> tanh(Vec<double> x) { return copysign(tanh_pair(x).sum(), x); }
+// One division for two ranges: from 0.96 on 1 - 2 / (1 + e^2|x|), with e^2|x| = 2^n (1 + f w) in
+// the sum unrounded; below it 7 |x| / 8 and a quotient of polynomials times |x|, which is an eighth
+// of the result at most.
+TW_INLINE Vec<double> tanh(Vec<double> x) {
+  if constexpr (!kFused) return copysign(tanh_pair(x).sum(), x);
+  const Vec<double> size = abs(x), z = size * size, limited = at_most(size, 20.0);
+  const Power<double> power = nearest_power(limited * (2 * kLog2e));
+  const Vec<double> f = fma(limited, 2 * kLog2e, -power.n), s = add_exponent(1.0, power.bits);
+  const Vec<double> w = long_polynomial(
+      f, 0.6931471805599453, 0.24022650695910122, 0.05550410866482276, 0.009618129107596858,
+      0.0013333558146212518, 0.00015403530454342662, 1.5252733990468957e-05, 1.321543643713284e-06,
+      1.0178004365135661e-07, 7.07361248233622e-09, 4.4628258853333406e-10);
+  const Vec<double> far = fma(rounded(s * f), w, s + 1);
+  const Vec<double> p =
+      long_polynomial(z, 491.7909316837828, -1083.1427014418634, -72.16705718265206,
+                      -0.8316692403382415, -6.772312052051337e-05);
+  const Vec<double> q =
+      long_polynomial(z, 3934.3274534702623, 1826.39826438579, 96.44296386598198, 1.0);
+  const Mask<double> near = size < 0.96;
+  const Vec<double> rest = where(near, p * size, -2) / where(near, q, far);
+  return with_sign(fma(where(near, size, 1), where(near, Vec<double>(0.875), 1), rest), x);
+}
 // In float 1 - 2 / (1 + e^2|x|) is exact enough from 1 on, with e^2|x| = 2^n (1 + f w) in the sum
 // unrounded; an odd polynomial reaches so far.
 TW_INLINE Vec<float> tanh(Vec<float> x) {
@@ -41,7 +62,7 @@ TW_INLINE Vec<float> tanh(Vec<float> x) {
     const Vec<T> size = abs(x), z = size * size, limited = at_most(size, 9.5f);
     const Vec<T> p = polynomial(z, -0.33333293, 0.13332292, -0.053876553, 0.021477256, -0.007932272,
                                 0.0022913073, -0.00035558434);
-    const Power power = nearest_power(limited * (2 * kLog2e));
+    const Power<T> power = nearest_power(limited * (2 * kLog2e));
     const Vec<T> f = fma(limited, 2 * kLog2e, -power.n), s = add_exponent(1, power.bits);
     const Vec<T> w =
         polynomial(f, 0.6931472, 0.2402265, 0.05550358, 0.009618077, 0.0013391643, 0.00015456358);
