@@ -38,8 +38,8 @@ set(TW_COLD_BINDING_GROUPS
   "scheduler_type call_errors graph capture documentation gradient_memory"
   "tensor_methods tensor_spellings memory events ledger cuda")
 
-# Puts a file that includes those of a group in their place, in the list of sources with that name; appends
-# it to the list named `written`.
+# Replaces, in the list named `sources`, the files of each group by one that includes them; appends that one to
+# the list named `written`.
 function(tw_compile_as_one folder sources written)
   foreach(group IN LISTS ARGN)
     string(REPLACE " " ";" names "${group}")

@@ -217,6 +217,33 @@ TW_INLINE Vec<float> rsqrt(Vec<float> x) {
 #endif
 #endif
 
+// Where the sum of the squares is inside these limits, and the bits from which a root's are taken
+// for about half its inverse.
+template <Floating T> struct HypotRange;
+template <> struct HypotRange<float> {
+  static constexpr float least = 0x1p-80f, most = 0x1p120f;
+  static constexpr std::int32_t half_inverse = 0x7e6eb3c0;
+};
+template <> struct HypotRange<double> {
+  static constexpr double least = 0x1p-800, most = 0x1p1000;
+  static constexpr std::int64_t half_inverse = 0x7fcdd67800000000;
+};
+// The root of the sum of the squares, and what both lost in rounding over twice the root, for which
+// a tenth of it is near enough. Elsewhere by `outside`. A NaN stays in `high` or in `low`.
+template <Floating T, class F> TW_INLINE Vec<T> hypot_by_root(Vec<T> a, Vec<T> b, F outside) {
+  using Range = HypotRange<T>;
+  const Vec<T> p = abs(a), q = abs(b), high = at_least(p, q), low = at_most(q, p);
+  const Pair<T> square = two_product(high, high);
+  const Vec<T> sum = fma(low, low, square.hi), lost = fma(low, low, square.hi - sum);
+  const Vec<T> root = sqrt(sum), rest = fma(-root, root, sum) + (lost + square.lo);
+  const Bits<T> inverse = Bits<T>(Range::half_inverse) - bit_cast<IntLike<T>>(root);
+  const Vec<T> y = fma(rest, bit_cast<T>(inverse), root);
+  const Mask<T> inside = (sum >= Range::least) & (sum < Range::most);
+  if (!any(!inside)) [[likely]]
+    return y;
+  return out_of_line([=]() TW_LAMBDA_INLINE { return where(inside, y, outside(a, b)); });
+}
+
 // In double, where no float's square overflows. 0.51 ulp.
 TW_INLINE Vec<float> hypot_by_double(Vec<float> a, Vec<float> b) {
   const Vec<float> y = through_double(
@@ -241,20 +268,10 @@ TW_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) {
   });
 }
 #else
-// The root of the sum of the squares, and what both lost in rounding over twice the root: for that
-// the number whose bits are a constant less the root's is near enough, a tenth of it.
 TW_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) {
   if constexpr (!kFused) return hypot_by_double(a, b);
-  const Vec<float> p = abs(a), q = abs(b), high = at_least(p, q), low = at_most(q, p);
-  const Pair<float> square = two_product(high, high);
-  const Vec<float> sum = fma(low, low, square.hi), lost = fma(low, low, square.hi - sum);
-  const Vec<float> root = sqrt(sum), rest = fma(-root, root, sum) + (lost + square.lo);
-  const Bits<float> inverse_bits = Bits<float>(0x7e6eb3c0) - bit_cast<std::int32_t>(root);
-  const Vec<float> y = fma(rest, bit_cast<float>(inverse_bits), root);
-  const Mask<float> inside = (sum >= 0x1p-80f) & (sum < 0x1p120f);
-  if (!any(!inside)) [[likely]]
-    return y;
-  return out_of_line([=]() TW_LAMBDA_INLINE { return where(inside, y, hypot_by_double(a, b)); });
+  return hypot_by_root(
+      a, b, [](Vec<float> p, Vec<float> q) TW_LAMBDA_INLINE { return hypot_by_double(p, q); });
 }
 #endif
 // Scaled by a power of two; what the squares and the root lose in rounding is made good.
@@ -271,19 +288,10 @@ TW_INLINE Vec<double> hypot_by_scaling(Vec<double> a, Vec<double> b) {
   const Vec<double> length = where(high == 0, p + q, root + rest * 0.5 / root);
   return where(infinite, kInfinity, length * where(huge, 0x1p600, where(tiny, 0x1p-600, 1)));
 }
-// As for float, where squares stay in the normal range.
 TW_INLINE Vec<double> hypot(Vec<double> a, Vec<double> b) {
   if constexpr (!kFused) return hypot_by_scaling(a, b);
-  const Vec<double> p = abs(a), q = abs(b), high = at_least(p, q), low = at_most(q, p);
-  const Pair<double> square = two_product(high, high);
-  const Vec<double> sum = fma(low, low, square.hi), lost = fma(low, low, square.hi - sum);
-  const Vec<double> root = sqrt(sum), rest = fma(-root, root, sum) + (lost + square.lo);
-  const Bits<double> inverse_bits = Bits<double>(0x7fcdd67800000000) - bit_cast<std::int64_t>(root);
-  const Vec<double> y = fma(rest, bit_cast<double>(inverse_bits), root);
-  const Mask<double> inside = (sum >= 0x1p-800) & (sum < 0x1p1000);
-  if (!any(!inside)) [[likely]]
-    return y;
-  return out_of_line([=]() TW_LAMBDA_INLINE { return where(inside, y, hypot_by_scaling(a, b)); });
+  return hypot_by_root(
+      a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE { return hypot_by_scaling(p, q); });
 }
 
 // Numbers of one sign are in the order of their bits.
