@@ -326,7 +326,9 @@ inline void divide_kernel(std::int64_t n, void* y, const void* const* inputs, co
 
 // The row sqrt of real numbers.
 struct LoneSqrt {
-  template <class V> static TW_INLINE V value(const V (&in)[1]) { return lone_sqrt(in[0]); }
+  template <class V> static TW_INLINE V value(const V (&in)[1]) {
+    return lone_sqrt(in[0], [](V x) TW_LAMBDA_INLINE { return sqrt(x); });
+  }
 };
 
 template <class Row, class T, int N> constexpr PointwiseFn value_function() {

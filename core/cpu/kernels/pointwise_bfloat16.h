@@ -104,15 +104,28 @@ template <class Row, int N> void bits_kernel(std::int64_t n, void* y, const void
                                });
 }
 
+struct StoredSqrt {
+  static TW_INLINE Vec<float> value(const Vec<float> (&in)[1]) {
+    return near_sqrt(in[0], [](Vec<float> x) TW_LAMBDA_INLINE { return sqrt(x); });
+  }
+};
+template <int which> struct StoredPower {
+  static TW_INLINE Vec<float> value(const Vec<float> (&in)[1]) {
+    if constexpr (kHalves<which> == 1)
+      return near_sqrt(in[0], [](Vec<float> x) TW_LAMBDA_INLINE { return root_power(x); });
+    else
+      return simple_power<kHalves<which>>(in[0]);
+  }
+};
 template <int... which> constexpr void add_simple_powers(PointwiseBFloat16Table& table,
                                                          std::integer_sequence<int, which...>) {
-  ((table.simple_power[which] = stored_kernel<SimplePower<which>, 1, false>), ...);
+  ((table.simple_power[which] = stored_kernel<StoredPower<which>, 1, false>), ...);
 }
 
 constexpr PointwiseBFloat16Table make_bfloat16_table() {
   PointwiseBFloat16Table table = {};
   add_simple_powers(table, std::make_integer_sequence<int, kSimplePowerCount>());
-  table.value[(int)PointwiseOp::sqrt] = stored_kernel<LoneSqrt, 1, false>;
+  table.value[(int)PointwiseOp::sqrt] = stored_kernel<StoredSqrt, 1, false>;
 #define TW_STORED(name, inputs, exact) \
   table.value[(int)PointwiseOp::name] = stored_kernel<name##_row, inputs, exact>;
 #define TW_EXACT(name, inputs) TW_STORED(name, inputs, true)

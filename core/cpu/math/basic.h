@@ -150,18 +150,22 @@ TW_INLINE bool all_bits_within(Vec<double> x, std::uint64_t first, std::uint64_t
   const __m512i from_first = _mm512_sub_epi64((__m512i)x.v, _mm512_set1_epi64((long long)first));
   return !_mm512_cmpge_epu64_mask(from_first, _mm512_set1_epi64((long long)count));
 }
-// sqrt where nothing else is computed beside it: on an Intel processor in 0.4 (float64) and 0.7 of
-// the instruction's time. A series from 14 bits errs by less than 0.4 ulp, so that, rounded down,
-// it gives the result or the number before it. Which, the sign of x - s next(s) tells, since no
-// root lies halfway between two numbers (Tuckerman's test). What is too small for that, 0,
-// infinities and NaN take the instruction.
-template <Floating T> TW_INLINE Vec<T> lone_sqrt(Vec<T> x) {
+// Numbers of which a root is found by steps: not 0, infinities, NaN, nor what is too small for
+// them.
+template <Floating T> TW_INLINE bool all_have_near_roots(Vec<T> x) {
   using Unsigned = std::make_unsigned_t<IntLike<T>>;
   constexpr T small = sizeof(T) == 8 ? 0x1p-900 : 0x1p-80, large = kInfinity;
   constexpr auto least = __builtin_bit_cast(Unsigned, small);
-  constexpr auto infinite = __builtin_bit_cast(Unsigned, large);
-  if (!all_bits_within(x, least, infinite - least)) [[unlikely]]
-    return sqrt(x);
+  return all_bits_within(x, least, __builtin_bit_cast(Unsigned, large) - least);
+}
+// sqrt where nothing else is computed beside it: on an Intel processor in 0.4 (float64) and 0.7 of
+// the instruction's time. A series from 14 bits errs by less than 0.4 ulp, so that, rounded down,
+// it gives the result or the number before it. Which, the sign of x - s next(s) tells, since no
+// root lies halfway between two numbers (Tuckerman's test). A vector with any other number is
+// `outside`'s as a whole, which has the same bits for these.
+template <Floating T, class F> TW_INLINE Vec<T> lone_sqrt(Vec<T> x, F outside) {
+  if (!all_have_near_roots(x)) [[unlikely]]
+    return outside(x);
   const Vec<T> inverse = near_rsqrt(x), near = x * inverse, e = fma(-near, inverse, 1);
   Vec<T> series = (T)0.5;        // (1 - e)^-1/2 = 1 + e series
   if constexpr (sizeof(T) == 8)  // within 2^-55, for |e| up to 2^-13
@@ -169,6 +173,14 @@ template <Floating T> TW_INLINE Vec<T> lone_sqrt(Vec<T> x) {
   const Vec<T> s = fma_down(near * e, series, near);
   const Vec<T> next = bit_cast<T>(bit_cast<IntLike<T>>(s) + 1);
   return where(fma(-s, next, x) > 0, next, s);
+}
+// The same within 2^-23, which rounds to bfloat16 as the root does: a root of a bfloat16 lies 2^-19
+// or more beside the middle of two, whose square has more bits.
+template <class F> TW_INLINE Vec<float> near_sqrt(Vec<float> x, F outside) {
+  if (!all_have_near_roots(x)) [[unlikely]]
+    return outside(x);
+  const Vec<float> inverse = near_rsqrt(x), near = x * inverse, e = fma(-near, inverse, 1);
+  return fma(near * e, 0.5f, near);
 }
 // x / c, correctly rounded, for z = 1 / c and c from 2^-500 to 2^500, in half of the
 // instruction's time. The product errs by 1.5 ulp at most, the first step makes it one of the two
@@ -194,7 +206,10 @@ template <Floating T> TW_INLINE Vec<T> rsqrt(Vec<T> x) {
   return where(y == y, y, first);
 }
 #else
-template <Floating T> TW_INLINE Vec<T> lone_sqrt(Vec<T> x) { return sqrt(x); }
+template <Floating T, class F> TW_INLINE Vec<T> lone_sqrt(Vec<T> x, F outside) {
+  return outside(x);
+}
+template <class F> TW_INLINE Vec<float> near_sqrt(Vec<float> x, F outside) { return outside(x); }
 // The quotient of two rounded numbers, and Newton's step with the exact remainder.
 template <Floating T> TW_INLINE Vec<T> rsqrt(Vec<T> x) {
   TW_WIDEN(rsqrt) {

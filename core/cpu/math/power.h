@@ -420,6 +420,10 @@ template <Floating T> TW_INLINE Vec<T> inverse_square(Vec<T> a) {
   const Pair<T> y = two_product(inverse, inverse);
   return plus_lost(y.hi, fma(y.hi, lack + lack, y.lo));
 }
+// a^(1 / 2), which of -0 is 0 and of -infinity infinity, for what a root by steps leaves to it.
+template <Floating T> TW_INLINE Vec<T> root_power(Vec<T> a) {
+  return where(a == -kInfinity, kInfinity, sqrt(a + 0));
+}
 // a^(halves / 2), where few operations make it.
 template <int halves, Floating T> TW_INLINE Vec<T> simple_power(Vec<T> a) {
   if constexpr (halves == 0)
@@ -436,8 +440,8 @@ template <int halves, Floating T> TW_INLINE Vec<T> simple_power(Vec<T> a) {
     return 1 / a;
   else if constexpr (halves == -4)
     return inverse_square(a);
-  else if constexpr (halves == 1)  // of -0 it is 0, of -infinity infinity
-    return where(a == -kInfinity, kInfinity, lone_sqrt(a + 0));
+  else if constexpr (halves == 1)
+    return lone_sqrt(a, [](Vec<T> x) TW_LAMBDA_INLINE { return root_power(x); });
   else if constexpr (halves == -1)
     return where(a == -kInfinity, 0, rsqrt(a + 0));
 }
