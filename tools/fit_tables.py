@@ -1,8 +1,9 @@
-"""The tables in core/cpu/math/lane_tables.h: `python tools/fit_tables.py`.
+"""The tables in core/cpu/math, lane_tables.h and lane_pieces.h: `python tools/fit_tables.py`.
 
 Where a function is a table's value plus a polynomial in the distance from the table's point, the
 value must be more exact than a float32 is. So points are not the middles of their intervals but
-floats nearby at which the function happens to be almost a float32 (S. Gal, 1986).
+floats nearby at which the function happens to be almost a float32 (S. Gal, 1986). Powers and
+logarithms to bases 2 and 10 have values in two parts instead.
 """
 
 from __future__ import annotations
@@ -37,48 +38,54 @@ def half_ulp(y: np.ndarray) -> np.ndarray:
     return np.exp2(np.floor(np.log2(np.maximum(np.abs(y), 1e-30))) - 24)
 
 
-def log_point(
-    low: float, high: float, log: Function, grid: float, exact: bool
-) -> tuple[float, float]:
-    """1 / m of an interval of m, and its -log, on a grid on which sums with exponents are exact.
-
-    `exact`: m times it is taken in two parts, so that only the logarithm's roundings count.
-    """
+def log_point(low: float, high: float) -> tuple[float, float]:
+    """1 / m of an interval of m, and its -log, on a grid on which sums with exponents are exact."""
+    grid = 2.0**-17
     inverse = floats_around(2 / (low + high), 1 / 300)
-    value = np.round(-log(inverse) / grid) * grid
-    off = np.abs(-log(inverse) - value)
+    value = np.round(-np.log(inverse) / grid) * grid
+    off = np.abs(-np.log(inverse) - value)
     best = np.argsort(off)[:400]
     inverse, value, off = inverse[best], value[best], off[best]
     x = np.linspace(low, high, 401)[None, :]
-    r = inverse[:, None] * x - 1
-    rounding = half_ulp(log(1 + r)) if exact else half_ulp(r)
+    rounding = half_ulp(inverse[:, None] * x - 1)
     worst = np.zeros(len(inverse))
     for exponent in (-1.0, 0.0, 1.0):
-        y = log(x * 2**exponent)
+        y = np.log(x * 2**exponent)
         worst = np.maximum(worst, ((rounding + off[:, None]) / half_ulp(y)).max(1))
     chosen = np.argmin(worst)
     return inverse[chosen], value[chosen]
 
 
-def log_tables(name: str, log: Function, grid: float, exact: bool) -> None:
-    """For the leading five bits of m in [0.75, 1.5); beside 1 the inverse is 1."""
-    points = []
-    for n in range(32):
-        half = 0.5 if n >= 16 else 1
-        low, high = half * (1 + n / 32), half * (1 + (n + 1) / 32)
-        points.append((1.0, 0.0) if n in (0, 31) else log_point(low, high, log, grid, exact))
-    show(f"{name}Inverses", [inverse for inverse, _ in points])
-    show(f"{name}Values", [value for _, value in points])
+def exact_inverse(low: float, high: float) -> float:
+    """The v of few bits for which |m v - 1| is least and a float32 for each m from low to high."""
+    ulp = 2.0**-24 if low < 1 else 2.0**-23
+    found = []
+    for bits in range(4, 9):
+        for v in np.arange(round(0.6 * 2**bits), round(1.4 * 2**bits)) / 2**bits:
+            rest = max(abs(low * v - 1), abs((high - ulp) * v - 1))
+            if rest < 2**24 * ulp / float(v).as_integer_ratio()[1]:
+                found.append((rest, float(v)))
+    return min(found)[1]
 
 
 def show_logarithms() -> None:
-    log_tables("kLn", np.log, 2.0**-17, exact=False)
-    log_tables("kLog2", np.log2, 2.0**-16, exact=True)
-    log_tables("kLog10", np.log10, 2.0**-18, exact=True)
-    low, high = -1 / 64 - 1 / 300, 1 / 32
+    """For the leading five bits of m in [0.75, 1.5); beside 1 the inverse is 1."""
+    starts = [(0.5 if n >= 16 else 1) * (1 + n / 32) for n in range(32)]
+    intervals = [(low, low + (1 / 32 if low >= 1 else 1 / 64)) for low in starts]
+    points = [(1.0, 0.0), *(log_point(*interval) for interval in intervals[1:-1]), (1.0, 0.0)]
+    show("kLnInverses", [inverse for inverse, _ in points])
+    show("kLnValues", [value for _, value in points])
+    inverses = [1.0, *(exact_inverse(*interval) for interval in intervals[1:-1]), 1.0]
+    show("kExactInverses", inverses)
+    for name, base, bits in (("kLog2", 2, 16), ("kLog10", 10, 18)):
+        logs = [-mp.log(v) / mp.log(base) for v in inverses]
+        heads = [mp.nint(y * 2**bits) / 2**bits for y in logs]
+        show(f"{name}Values", heads)
+        show(f"{name}Lows", [y - head for y, head in zip(logs, heads, strict=True)])
     for name, base in (("ln", mp.e), ("log2", mp.mpf(2)), ("log10", mp.mpf(10))):
         slope = 1 / mp.log(base)
         tail = near_zero(lambda r, s=slope: s * (mp.log1p(r) - r) / r**2, -slope / 2)
+        low, high = -1 / 64 - 1 / 300 if name == "ln" else -1 / 32, 1 / 32
         show_fit(f"{name}(1 + r)", Fit(tail, low, high, (3, -1), lambda r, s=slope: r / s))
 
 
@@ -295,18 +302,6 @@ def show_pieces(name: str, pieces: Sequence[Sequence[mp.mpf]]) -> None:
 POW_FIRST = 0x3F3E0000  # bits of the number from which on the leading bits of m make the intervals
 
 
-def exact_inverse(low: float, high: float) -> float:
-    """The v of few bits for which |m v - 1| is least and a float32 for each m from low to high."""
-    ulp = 2.0**-24 if low < 1 else 2.0**-23
-    found = []
-    for bits in range(4, 9):
-        for v in np.arange(round(0.6 * 2**bits), round(1.4 * 2**bits)) / 2**bits:
-            rest = max(abs(low * v - 1), abs((high - ulp) * v - 1))
-            if rest < 2**24 * ulp / float(v).as_integer_ratio()[1]:
-                found.append((rest, float(v)))
-    return min(found)[1]
-
-
 def show_pow() -> None:
     """log(m) for 32 intervals of m beside 1, and 2^(k / 32), each in two parts."""
     edges = (POW_FIRST + (np.arange(33, dtype=np.uint32) << np.uint32(18))).view(f32)
@@ -320,10 +315,13 @@ def show_pow() -> None:
     show("kPowLogs", heads)
     show("kPowLogLows", [y - head for y, head in zip(logs, heads, strict=True)])
     step = mp.log(2) / 32
-    powers = [mp.e ** (step * k) for k in range(32)]
-    singles = np.array([float(y) for y in powers], f32)
-    show("kPowBits", (singles.view(np.uint32) - (np.arange(32, dtype=np.uint32) << 18)).view(f32))
-    show("kPowRests", [mp.log(y / float(t)) for y, t in zip(powers, singles, strict=True)])
+    k_bits = np.arange(32, dtype=np.uint32) << np.uint32(18)
+    for name, sign, factor in (("kPow", 1, 1), ("kPowDown", -1, 1 / 4)):
+        powers = [factor * mp.e ** (sign * step * k) for k in range(32)]
+        singles = np.array([float(y) for y in powers], f32)
+        bits = singles.view(np.uint32)
+        show(f"{name}Bits", (bits - k_bits if sign > 0 else bits + k_bits).view(f32))
+        show(f"{name}Rests", [mp.log(y / float(t)) for y, t in zip(powers, singles, strict=True)])
     show("kPowStepParts", [1 / step, step, step - float(f32(float(step)))])
     tail = near_zero(lambda r: (mp.log1p(r) - r) / r**2, -mp.mpf(1) / 2)
     show_fit("log(1 + r)", Fit(tail, -1 / 50, 1 / 50, (3, -1), lambda r: r))

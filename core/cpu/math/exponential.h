@@ -2,7 +2,7 @@
 // The bounds of all errors are in core/ops/accuracy.inc.
 #pragma once
 #include "core/cpu/math/basic.h"
-#include "core/cpu/math/lane_tables.h"
+#include "core/cpu/math/lane_pieces.h"
 #include "core/cpu/math/pair.h"
 #include "core/cpu/math/wide_tables.h"
 

@@ -1,7 +1,7 @@
 // Hyperbolic functions.
 #pragma once
 #include "core/cpu/math/exponential.h"
-#include "core/cpu/math/lane_tables.h"
+#include "core/cpu/math/lane_pieces.h"
 #include "core/cpu/math/wide_pieces.h"
 
 namespace tw::TW_ISA_NAME {
@@ -123,6 +123,52 @@ template <Floating T> TW_INLINE Vec<T> sinh(Vec<T> x) {
     return with_sign(where(abs(x) < kUnchanged<T>, x, y), x);
   }
 }
+#ifdef TW_HAS_LANE_TABLES
+// |x| = k log(2) / 32 + r + low, and half of 2^(k / 32) and of its inverse: their sum is the
+// multiple's cosh, their difference its sinh. Up to 86.
+struct HyperbolicPowers {
+  Vec<float> index, r, low, up, down;
+};
+inline constexpr float kHyperbolicMost = 86;
+TW_INLINE HyperbolicPowers hyperbolic_powers(Vec<float> size) {
+  constexpr float halved = Format<float>::rounder - 32;
+  const Vec<float> index = fma(size, kPowSteps, halved), minus_k = halved - index;
+  const Bits<float> power = Bits<float>(bit_cast<std::int32_t>(index).v << 18);
+  return {index, fma(minus_k, kPowStep, size), minus_k * kPowStepLow,
+          bit_cast<float>(bit_cast<std::int32_t>(look_up(kPowBits, index)) + power),
+          bit_cast<float>(bit_cast<std::int32_t>(look_up(kPowDownBits, index)) - power)};
+}
+// |r| is at most 1 / 90: cosh(r) = 1 + r^2 / 2 and sinh(r) = r + r^3 / 6. What `down` and its
+// product lack is left out, at most 0.32 ulp.
+TW_INLINE Vec<float> cosh(Vec<float> x) {
+  using T = float;
+  const Vec<T> size = abs(x);
+  const auto [index, r, low, up, down] = hyperbolic_powers(size);
+  const Vec<T> a = up + down, b = up - down, lost = (up - a) + down, z = r * r;
+  const Vec<T> s = fma(r * z, 1.0f / 6, low + look_up(kPowRests, index)) + r;
+  const Vec<T> y = a + fma(b, s, fma(a * z, 0.5f, lost));
+  if (!any_not_below(size, kHyperbolicMost)) [[likely]]
+    return y;
+  return out_of_line([=]()
+                         TW_LAMBDA_INLINE { return where(size < kHyperbolicMost, y, cosh<T>(x)); });
+}
+// head = b + a r, what its parts lack, and a (r^3 / 6 + low) + b r^2 / 2 = r^2 (head / 6 + b / 3) +
+// a low.
+TW_INLINE Vec<float> sinh(Vec<float> x) {
+  using T = float;
+  const Vec<T> size = abs(x);
+  const auto [index, r, low, up, down] = hyperbolic_powers(size);
+  const Vec<T> a = up + down, b = up - down, head = fma(a, r, b), z = r * r;
+  const Vec<T> lacks = fma(-down, look_up(kPowDownRests, index), (up - b) - down);
+  const Vec<T> lost = fma(a, r, b - head) + fma(up, look_up(kPowRests, index), lacks);
+  const Vec<T> rest = fma(z, fma(head, 1.0f / 6, b * (1.0f / 3)), fma(a, low, lost));
+  const Vec<T> y = with_sign(head + rest, x);
+  if (!any_not_below(size, kHyperbolicMost)) [[likely]]
+    return y;
+  return out_of_line([=]()
+                         TW_LAMBDA_INLINE { return where(size < kHyperbolicMost, y, sinh<T>(x)); });
+}
+#endif
 
 }  // namespace
 }  // namespace tw::TW_ISA_NAME

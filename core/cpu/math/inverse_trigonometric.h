@@ -1,7 +1,7 @@
 // Inverse sine, cosine and tangent.
 #pragma once
 #include "core/cpu/math/exponential.h"
-#include "core/cpu/math/lane_tables.h"
+#include "core/cpu/math/lane_pieces.h"
 #include "core/cpu/math/wide_tables.h"
 
 namespace tw::TW_ISA_NAME {

@@ -188,10 +188,10 @@ TW_INLINE Pair<float> log_mantissa(Vec<float> f) { return fast_two_sum(f, log_ta
 struct LogPiece {
   Vec<float> m, e, inverse, value;
 };
-TW_INLINE LogPiece log_piece(Vec<float> x, const float (&inverses)[32], const float (&values)[32]) {
+TW_INLINE LogPiece log_piece(Vec<float> x) {
   const auto [m, e] = mantissa(x);
   const Vec<float> index = shifted_down<18>(m);
-  return {m, e, look_up(inverses, index), look_up(values, index)};
+  return {m, e, look_up(kLnInverses, index), look_up(kLnValues, index)};
 }
 // (log(1 + r) - r) / r^2 within 2^-32 of log(1 + r), in two halves for a shorter chain.
 TW_INLINE Vec<float> log_rest(Vec<float> r, Vec<float> square) {
@@ -204,29 +204,40 @@ TW_INLINE Vec<float> sum_of(Vec<float> hi, Vec<float> r, Vec<float> low) {
 }
 TW_INLINE Vec<float> log(Vec<float> x) {
   using Limits = ExpLimits<float>;
-  const LogPiece p = log_piece(x, kLnInverses, kLnValues);
+  const LogPiece p = log_piece(x);
   const Vec<float> r = fma(p.m, p.inverse, -1), square = r * r;
   const Vec<float> low = fma(square, log_rest(r, square), p.e * Limits::ln2_lo);
   return log_domain(x, sum_of(fma(p.e, Limits::ln2_hi, p.value), r, low));
 }
-// 1 + r as a product in two parts, r = hi + lo: what rounding it loses would count to other bases.
+// The same for bases 2 and 10, but with an exact r and the table's value in two parts, value + low:
+// what rounding these loses counts for more there.
 struct ExactLogPiece {
-  Vec<float> hi, lo, r;
+  Vec<float> r, e, value, low;
 };
-TW_INLINE ExactLogPiece exact_piece(const LogPiece& p) {
-  const Pair<float> product = two_product(p.m, p.inverse);
-  const Vec<float> hi = product.hi - 1;
-  return {hi, product.lo, hi + product.lo};
+TW_INLINE ExactLogPiece exact_log_piece(Vec<float> x, const float (&values)[32],
+                                        const float (&lows)[32]) {
+  const auto [m, e] = mantissa(x);
+  const Vec<float> index = shifted_down<18>(m);
+  return {fma(m, look_up(kExactInverses, index), -1), e, look_up(values, index),
+          look_up(lows, index)};
 }
 TW_INLINE Vec<float> log2(Vec<float> x) {
   using B = LogBases<float>;
-  const LogPiece p = log_piece(x, kLog2Inverses, kLog2Values);
-  const auto [hi, lo, r] = exact_piece(p);
+  const auto [r, e, value, value_low] = exact_log_piece(x, kLog2Values, kLog2Lows);
   const Vec<float> square = r * r;
   const Vec<float> c =
-      fma(square, fma(r, 0.2819332f, -0.3607706f), fma(r, 0.48090056f, -0.7213475f));
-  const Vec<float> low = fma(r, fma(r, c, B::log2e_lo), lo * B::log2e);
-  return log_domain(x, (p.e + p.value) + fma(hi, B::log2e, low));
+      fma(square, fma(r, 0.2888208f, -0.36096445f), fma(r, 0.48089826f, -0.72134745f));
+  const Vec<float> low = fma(square, c, fma(r, B::log2e_lo, value_low));
+  return log_domain(x, (e + value) + fma(r, B::log2e, low));
+}
+TW_INLINE Vec<float> log10(Vec<float> x) {
+  using B = LogBases<float>;
+  const auto [r, e, value, value_low] = exact_log_piece(x, kLog10Values, kLog10Lows);
+  const Vec<float> square = r * r;
+  const Vec<float> c =
+      fma(square, fma(r, 0.08695021f, -0.10866593f), fma(r, 0.1447648f, -0.21714722f));
+  const Vec<float> low = fma(square, c, fma(r, B::log10e_lo, fma(e, B::log10_2_lo, value_low)));
+  return log_domain(x, fma(e, B::log10_2, value) + fma(r, B::log10e, low));
 }
 // float64 the same way by 16 inverses and without a division: r is from -1/32 to 1/16.
 struct WideLogPiece {
@@ -239,15 +250,19 @@ TW_INLINE WideLogPiece wide_log_piece(Vec<double> x, const double (&inverses)[16
   const Pair<double> product = two_product(m, look_up(inverses, index));
   return {e, look_up(values, index), product.hi - 1, product.lo};
 }
+// (log(1 + r) - r) / r^2.
+TW_INLINE Vec<double> wide_log_rest(Vec<double> r) {
+  return by_pairs<double>(r, r * r, -0.49999999999999994, 0.33333333333333454, -0.25000000000049527,
+                          0.19999999999726556, -0.16666666533018146, 0.142857134184493,
+                          -0.12500138465854066, 0.11113365718979196, -0.09959413568650245,
+                          0.07872770364650285);
+}
 TW_INLINE Vec<double> log(Vec<double> x) {
   using Limits = ExpLimits<double>;
   const auto [e, value, r, r_low] = wide_log_piece(x, wide::kLnInverses, wide::kLnValues);
-  const Vec<double> c = by_pairs<double>(
-      r, r * r, -0.49999999999999994, 0.33333333333333454, -0.25000000000049527,
-      0.19999999999726556, -0.16666666533018146, 0.142857134184493, -0.12500138465854066,
-      0.11113365718979196, -0.09959413568650245, 0.07872770364650285);
-  const Vec<double> whole = r + r_low, low = fma(e, Limits::ln2_lo, r_low);
-  return log_domain(x, fma(e, Limits::ln2_hi, value) + (r + fma(whole * whole, c, low)));
+  const Vec<double> whole = r + r_low;
+  const Vec<double> low = fma(whole * whole, wide_log_rest(r), fma(e, Limits::ln2_lo, r_low));
+  return log_domain(x, fma(e, Limits::ln2_hi, value) + (r + low));
 }
 TW_INLINE Vec<double> log2(Vec<double> x) {
   using B = LogBases<double>;
@@ -271,28 +286,28 @@ TW_INLINE Vec<double> log10(Vec<double> x) {
   const Vec<double> whole = r + r_low, low = fma(whole, fma(whole, c, B::log10e_lo), rest);
   return log_domain(x, fma(e, B::log10_2, value) + fma(r, B::log10e, low));
 }
-TW_INLINE Vec<float> log10(Vec<float> x) {
-  using B = LogBases<float>;
-  const LogPiece p = log_piece(x, kLog10Inverses, kLog10Values);
-  const auto [hi, lo, r] = exact_piece(p);
-  const Vec<float> square = r * r;
-  const Vec<float> c =
-      fma(square, fma(r, 0.08547032f, -0.108623736f), fma(r, 0.14476535f, -0.21714723f));
-  const Vec<float> rest = fma(lo, B::log10e, p.e * B::log10_2_lo);
-  const Vec<float> low = fma(r, fma(r, c, B::log10e_lo), rest);
-  return log_domain(x, fma(p.e, B::log10_2, p.value) + fma(hi, B::log10e, low));
-}
 // Near 0 r is x itself; elsewhere what rounding 1 + x lost is added over 1 + x.
 TW_INLINE Vec<float> log1p(Vec<float> x) {
   using Limits = ExpLimits<float>;
   const Vec<float> u = x + 1, lost = x - (u - 1);
   const Mask<float> far = !(abs(x) < 0x1p-6f);
-  const LogPiece p = log_piece(u, kLnInverses, kLnValues);
+  const LogPiece p = log_piece(u);
   const Vec<float> r = where(far, fma(p.m, p.inverse, -1), x), square = r * r;
   const Vec<float> more = where(far, fma(lost, near_reciprocal(u), p.e * Limits::ln2_lo), -0.0);
   const Vec<float> low = fma(square, log_rest(r, square), more);
   const Vec<float> y = sum_of(fma(p.e, Limits::ln2_hi, p.value), r, low);
   return log_domain(u, where(far, y, r + low));  // r + low keeps the sign of 0
+}
+// In the same way; has the sign of x, also where that is 0.
+TW_INLINE Vec<double> log1p(Vec<double> x) {
+  using Limits = ExpLimits<double>;
+  const Vec<double> u = x + 1, lost = x - (u - 1);
+  const Mask<double> far = !(abs(x) < 0x1p-6);
+  const auto [e, value, u_r, r_low] = wide_log_piece(u, wide::kLnInverses, wide::kLnValues);
+  const Vec<double> r = where(far, u_r, x), whole = r + r_low;
+  const Vec<double> more = where(far, fma(lost, near_reciprocal(u), r_low), 0);
+  const Vec<double> low = fma(whole * whole, wide_log_rest(r), fma(e, Limits::ln2_lo, more));
+  return log_domain(u, with_sign(fma(e, Limits::ln2_hi, value) + (r + low), x));
 }
 #else
 // float without tables: what is no normal number waits out of line, so that the others need neither
@@ -366,7 +381,7 @@ TW_INLINE Vec<float> log1p(Vec<float> x) {
 TW_INLINE Vec<float> log_of(Vec<float> u, Vec<float> share, Vec<float> more = 0) {
   using Limits = ExpLimits<float>;
 #ifdef TW_HAS_LANE_TABLES
-  const LogPiece p = log_piece(u, kLnInverses, kLnValues);
+  const LogPiece p = log_piece(u);
   const Vec<float> n = p.e + more, r = fma(p.m, p.inverse, -1), square = r * r;
   const Vec<float> low = fma(n, Limits::ln2_lo, share);
   return fma(n, Limits::ln2_hi, p.value) + (r + fma(square, log_rest(r, square), low));

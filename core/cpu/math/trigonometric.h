@@ -1,6 +1,6 @@
 // Sine, cosine and tangent.
 #pragma once
-#include "core/cpu/math/lane_tables.h"
+#include "core/cpu/math/lane_pieces.h"
 #include "core/cpu/math/pair.h"
 #include "core/cpu/math/wide_tables.h"
 
