@@ -219,29 +219,35 @@ def show_atan() -> None:
     show_pieces("kAtanPieces", [c[1:] for c in pieces])
 
 
-TAN_STEPS = 19.6
+def tangents(kind: type[np.floating]) -> tuple[list[float], list[float]]:
+    """p and q for k < 16: tan(k pi / 16) = p / q, the larger of the two beside 1.
+
+    Of many q that is taken whose p is almost a number of that kind.
+    """
+
+    def rounded(x: mp.mpf) -> float:
+        return float(kind(float(x)))
+
+    def almost_exact(ratio: mp.mpf) -> tuple[float, float]:
+        candidates = (1 + n * 2.0**-23 for n in range(2**14))
+        q = min(candidates, key=lambda q: abs(ratio * q - rounded(ratio * q)))
+        return rounded(ratio * q), q
+
+    numerators, denominators = [-0.0], [1.0]
+    for k in range(1, 16):
+        sine, cosine = mp.sinpi(mp.mpf(k) / 16), mp.cospi(mp.mpf(k) / 16)
+        flat = abs(k - 8) > 4
+        small, large = almost_exact(sine / cosine if flat else cosine / sine)
+        numerators.append(small if flat else large)
+        denominators.append(large if flat else small)
+    return numerators, denominators
 
 
 def show_tan() -> None:
-    """tan(v) - v and cot(v) - 1 / v, v from 0 to 0.79, n the nearest whole number to 19.6 v."""
-    even = near_zero(lambda v: mp.tan(v) - v, mp.mpf(0))
-    odd = near_zero(lambda v: mp.cot(v) - 1 / v, mp.mpf(0))
-    points, pieces = [], []
-    for n in range(16):
-        low, high = max(0.0, (n - 0.5) / TAN_STEPS), min((n + 0.5) / TAN_STEPS, 0.79)
-        found = []
-        for p in good_points(n / TAN_STEPS, 1 / 128 / n, [lambda v: np.tan(v) - v]) if n else [0.0]:
-            fits = [
-                piece(even, p, low, high, 3, whole=mp.tan),
-                piece(odd, p, low, high, 3, whole=lambda v: 1 / mp.tan(v + mp.mpf(2) ** -60)),
-            ]
-            found.append((max(error for _, error in fits), p, [c for c, _ in fits]))
-        best = min(found, key=lambda each: each[0])
-        points.append(best[1])
-        pieces.append(best[2])
-    show("kTanPoints", points)
-    show("kTanValues", [f(mp.mpf(p)) for f in (even, odd) for p in points])
-    show_pieces("kTanPieces", [p[k] for k in (0, 1) for p in pieces])
+    for name, values in zip(("Numerators", "Denominators"), tangents(f32), strict=True):
+        show(f"kTan{name}", values)
+    tail = near_zero(root(lambda t: (mp.tan(t) - t) / t**3), mp.mpf(1) / 3)
+    show_fit("tan", Fit(tail, 0, (mp.pi / 32) ** 2, (1, -1), lambda z: z))
 
 
 def errors(function: Function, point: float, fit: Sequence[mp.mpf], v: np.ndarray) -> float:

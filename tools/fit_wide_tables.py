@@ -1,7 +1,8 @@
 """The float64 tables in core/cpu/math/wide_tables.h: `python tools/fit_wide_tables.py`.
 
 A function is a table's value plus a polynomial in the distance from the table's point, as in
-fit_tables.py, or the table holds exact logarithms, powers, angles and their tangents in two parts.
+fit_tables.py, or the table holds logarithms, powers and angles in two parts, or tangents as
+quotients.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Sequence
 import mpmath as mp
 import numpy as np
 from fit_polynomials import Fit, Real, coefficients, erfinv_of, near_zero, root
+from fit_tables import tangents
 
 ENTRIES = 16
 Log = Callable[[np.ndarray], np.ndarray]
@@ -234,15 +236,8 @@ def show_sine() -> None:
 
 
 def show_tan() -> None:
-    """tan(k pi / 16) as p / q, the smaller of the two as tangent or cotangent, the other 1."""
-    p, q = [], []
-    for k in range(ENTRIES):
-        sine, cosine = mp.sinpi(mp.mpf(k) / ENTRIES), mp.cospi(mp.mpf(k) / ENTRIES)
-        flat = abs(sine) < abs(cosine)
-        p.append(sine / cosine if flat else mp.mpf(1))
-        q.append(mp.mpf(1) if flat else cosine / sine)
-    show_in_parts("kTanNumerator", p, -0.0)
-    show_in_parts("kTanDenominator", q)
+    for name, values in zip(("Numerators", "Denominators"), tangents(np.float64), strict=True):
+        show(f"kTan{name}", values)
 
 
 # ---- polynomials ----

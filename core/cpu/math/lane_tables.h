@@ -250,6 +250,14 @@ alignas(64) inline constexpr float kPowDownRests[32] = {0.0f,
                                                         4.628547e-08f,
                                                         -4.708458e-08f};
 
+// tan(k pi / 16) as p / q within 2^-37, the larger of the two beside 1.
+alignas(64) inline constexpr float kTanNumerators[16] = {
+    -0.0f, 0.19926286f, 0.4143183f, 0.6682752f, 1.0f, 1.0001445f,  1.0002528f,  1.001762f,
+    1.0f,  1.001762f,   1.0002528f, 1.0001445f, 1.0f, -0.6682752f, -0.4143183f, -0.19926286f};
+alignas(64) inline constexpr float kTanDenominators[16] = {
+    1.0f, 1.001762f,    1.0002528f,  1.0001445f,  1.0f,  0.6682752f, 0.4143183f, 0.19926286f,
+    0.0f, -0.19926286f, -0.4143183f, -0.6682752f, -1.0f, 1.0001445f, 1.0002528f, 1.001762f};
+
 }  // namespace
 }  // namespace tw::TW_ISA_NAME
 #endif

@@ -1,6 +1,7 @@
 // Sine, cosine and tangent.
 #pragma once
-#include "core/cpu/math/lane_pieces.h"
+#include "core/cpu/math/basic.h"
+#include "core/cpu/math/lane_tables.h"
 #include "core/cpu/math/pair.h"
 #include "core/cpu/math/wide_tables.h"
 
@@ -115,10 +116,19 @@ template <Floating T> TW_INLINE Vec<T> tan_by_quotient(Vec<T> x) {
 template <Floating T> TW_INLINE Vec<T> tan(Vec<T> x) { return tan_by_quotient(x); }
 #ifdef TW_HAS_LANE_TABLES
 // x = k pi / 16 + r - minus_low. k + more stands in the low bits of `index`.
-struct Sixteenths {
-  Vec<double> index, r, minus_low;
+template <Floating T> struct Sixteenths {
+  Vec<T> index, r, minus_low;
 };
-TW_INLINE Sixteenths reduce_sixteenths(Vec<double> x, double more) {
+// A part of pi / 2 of 23 bits, so that its multiples leave x without error.
+TW_INLINE Sixteenths<float> reduce_sixteenths(Vec<float> x) {
+  constexpr float half_pi_1 = 0x1.921fb4p0f, half_pi_2 = 0x1.4442d2p-24f;
+  constexpr float half_pi_3 = -0x1.ee59dap-50f, rounder = Format<float>::rounder;
+  const Vec<float> index = fma(x, 5.0929582f, rounder), k = index - rounder;
+  const Vec<float> near = fma(k, -half_pi_1 / 8, x), r = near - rounded(k * (half_pi_2 / 8));
+  // near - r is exact; the fused product finds what the rounded one lost.
+  return {index, r, fma(k, half_pi_3 / 8, fma(k, half_pi_2 / 8, r - near))};
+}
+TW_INLINE Sixteenths<double> reduce_sixteenths(Vec<double> x, double more) {
   const double rounder = Format<double>::rounder + more;
   const Vec<double> index = fma(x, 5.092958178940651, rounder), k = index - rounder;
   const Vec<double> near = fma(k, -kHalfPi1 / 8, x), middle = rounded(k * (kHalfPi2 / 8));
@@ -127,7 +137,7 @@ TW_INLINE Sixteenths reduce_sixteenths(Vec<double> x, double more) {
 }
 // With S and C the sine and cosine of the multiple of pi / 16, S + C r, and what that loses and C
 // (sin(r) - r) + S (cos(r) - 1) add. A zero has the sign of S + C r, as what is taken off is +0.
-TW_INLINE Vec<double> wide_sine(const Sixteenths& x) {
+TW_INLINE Vec<double> wide_sine(const Sixteenths<double>& x) {
   using T = double;
   const auto& [index, r, minus_low] = x;
   const Vec<T> s = look_up(wide::kSines, index), c = look_up(wide::kCosines, index);
@@ -165,51 +175,31 @@ TW_INLINE Vec<double> tan(Vec<double> x) {
   tail = fma(z, tail, 0.3333333333333411);
   const Pair<T> t = fast_two_sum(r, fma(r * z, tail, -minus_low));
   const Vec<T> p = look_up(wide::kTanNumerators, index), q = look_up(wide::kTanDenominators, index);
-  // Of the low parts of p and q those that t multiplies do not count.
-  const Vec<T> n = fma(q, t.hi, p), d = fma(-p, t.hi, q);
-  const Vec<T> n_low = fma(q, t.hi, p - n) + fma(q, t.lo, look_up(wide::kTanNumeratorLows, index));
-  const Vec<T> d_low =
-      fma(-p, t.hi, q - d) + fma(-p, t.lo, look_up(wide::kTanDenominatorLows, index));
+  const Vec<T> n = fma(q, t.hi, p), n_low = fma(q, t.lo, fma(q, t.hi, p - n));
+  const Vec<T> d = fma(-p, t.hi, q), d_low = fma(-p, t.lo, fma(-p, t.hi, q - d));
   const Vec<T> y = near_ratio({n, n_low}, {d, d_low});
   if (!any_not_below(abs(x), kReducible<double>)) [[likely]]
     return y;
   return replace_lanes(y, irreducible(x), x, [](double t) { return __builtin_tan(t); });
 }
-// v plus a small rest, or in odd quadrants 1 / v plus one, v = |r|. Beyond 2^13 a quadrant may be
-// one off, and v so large that the rest rounds too much.
+// The same in float. Beyond 2^13 an index may be one off.
 inline constexpr float kTanReducible = 0x1p13f;
-// Lanes chosen by a mask register: of a comparison of vectors the compiler made two.
-using ChosenLanes = __mmask16;
-TW_INLINE ChosenLanes negative(Bits<float> x) { return _mm512_movepi32_mask((__m512i)x.v); }
-TW_INLINE Vec<float> choose(ChosenLanes lanes, Vec<float> a, Vec<float> b) {
-  return Vec<float>((Vec<float>::Raw)_mm512_mask_blend_ps(lanes, (__m512)b.v, (__m512)a.v));
-}
-// x, its sign the other where that of `sign` is set.
-TW_INLINE Vec<float> flip_sign(Vec<float> x, Bits<float> sign) {
-  constexpr int first_unless_both = 0x78;  // first ^ (second & third)
-  return Vec<float>((Vec<float>::Raw)_mm512_ternarylogic_epi32(
-      (__m512i)x.v, (__m512i)sign.v, (__m512i)sign_bit<float>().v, first_unless_both));
-}
 TW_INLINE Vec<float> tan(Vec<float> x) {
   using T = float;
+  const auto [index, r, minus_low] = reduce_sixteenths(x);
+  const Vec<T> z = r * r, tail = fma(z, 0.13406348f, 0.33333114f);
+  const Pair<T> t = fast_two_sum(r, fma(r * z, tail, -minus_low));
+  const Vec<T> p = look_up(kTanNumerators, index), q = look_up(kTanDenominators, index);
+  const Vec<T> n = fma(q, t.hi, p), n_low = fma(q, t.lo, fma(q, t.hi, p - n));
+  const Vec<T> d = fma(-p, t.hi, q), d_low = fma(-p, t.lo, fma(-p, t.hi, q - d));
+  const Vec<T> inverse = near_reciprocal(d), near = rounded(n * inverse);
+  // Less the remainder, so that -0.0 keeps its sign.
+  const Vec<T> y = fma(-(fma(near, d, -n) + fma(near, d_low, -n_low)), inverse, near);
   const Vec<T> size = abs(x);
-  const auto [quadrant, r, r_low] = reduce_angle(size);
-  const Bits<T> odd_sign = Bits<T>(quadrant.v << 31);
-  const ChosenLanes odd = negative(odd_sign);
-  const Vec<T> v = abs(r), low = flip_sign(r_low, bit_cast<std::int32_t>(r));
-  constexpr T rounder = Format<T>::rounder;  // its low bits are those of a whole number
-  const Vec<T> index = fma(v, kTanSteps, choose(odd, rounder + 16, rounder));
-  const Vec<T> rest =
-      by_pieces((v - look_up(kTanPoints, index)) + low, index, kTanValues, kTanPieces);
-  const Vec<T> inverse = near_reciprocal(v), e = fma(-low, inverse, fma(-v, inverse, 1));
-  const Vec<T> more = choose(odd, inverse * fma(e, e, e), low);
-  const Vec<T> y = choose(odd, inverse, v) + (rest + more);
-  const Vec<T> signed_y =
-      flip_sign(y, bit_cast<std::int32_t>(x) ^ odd_sign ^ bit_cast<std::int32_t>(r));
   if (!any_not_below(size, kTanReducible)) [[likely]]
-    return signed_y;
+    return y;
   return out_of_line(
-      [=]() TW_LAMBDA_INLINE { return where(size < kTanReducible, signed_y, tan_by_quotient(x)); });
+      [=]() TW_LAMBDA_INLINE { return where(size < kTanReducible, y, tan_by_quotient(x)); });
 }
 #endif
 
