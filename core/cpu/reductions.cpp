@@ -1,4 +1,5 @@
 // The kernels of the rows of ops/reductions.inc, and of sums of squares and products.
+#include <cmath>
 #include <new>
 #include <string_view>
 
