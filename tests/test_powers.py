@@ -51,6 +51,26 @@ def test_special_values_are_those_of_the_standard(exponent: float, dtype: str) -
     np.testing.assert_array_equal(np.signbit(y)[known], np.signbit(expected)[known])
 
 
+@pytest.mark.parametrize("dtype", [*TYPES, "bfloat16"])
+@pytest.mark.parametrize("exponent", [0.5, -0.5])
+def test_a_special_value_among_others(isa: str, exponent: float, dtype: str) -> None:
+    """The vector that holds one may go another way; its other numbers keep their bits."""
+    kind = getattr(tw, dtype)
+    others = tw.asarray(np.arange(1, 100) / 7, dtype=kind)
+    alone = (others**exponent).astype(tw.float64).numpy()
+    roots = ((-0.0, 0.0), (float("-inf"), float("inf")), (-1.0, float("nan")), (1e-300, 1e-150))
+    for special, root in roots[: 4 if dtype == "float64" else 3]:
+        with np.errstate(divide="ignore"):
+            expected = root if exponent > 0 else 1 / np.float64(root)
+        for place in (0, 5, 31, 98):
+            x = others.clone()
+            x[place] = special
+            y = (x**exponent).astype(tw.float64).numpy()
+            np.testing.assert_allclose(y[place], expected, rtol=1e-15)
+            assert not np.signbit(y[place]) or np.isnan(expected)
+            np.testing.assert_array_equal(np.delete(y, place), np.delete(alone, place))
+
+
 @pytest.mark.parametrize("exponent", [*SIMPLE, 2.25])
 def test_bits_do_not_depend_on_the_layout(exponent: float) -> None:
     x = np.abs(numbers("float32", exponent, 600)).reshape(60, 10)

@@ -1,5 +1,5 @@
 // Tables that fit in registers, which instruction sets that permute lanes look up: here those of
-// logarithms and powers. tools/fit_tables.py computes them.
+// logarithms, powers and tangents. tools/fit_tables.py computes them.
 #pragma once
 #include "core/cpu/math/lanes.h"
 

@@ -119,7 +119,8 @@ template <Floating T> TW_INLINE Vec<T> tan(Vec<T> x) { return tan_by_quotient(x)
 template <Floating T> struct Sixteenths {
   Vec<T> index, r, minus_low;
 };
-// A part of pi / 2 of 23 bits, so that its multiples leave x without error.
+// pi / 2 in three parts, the first of 23 bits, so that its multiples are taken from x without
+// error.
 TW_INLINE Sixteenths<float> reduce_sixteenths(Vec<float> x) {
   constexpr float half_pi_1 = 0x1.921fb4p0f, half_pi_2 = 0x1.4442d2p-24f;
   constexpr float half_pi_3 = -0x1.ee59dap-50f, rounder = Format<float>::rounder;
