@@ -13,7 +13,7 @@ from tilewright.nn import init
 from tilewright.nn.attention import MultiheadAttention
 from tilewright.nn.container import ModuleList
 from tilewright.nn.dropout import Dropout
-from tilewright.nn.linear import Linear
+from tilewright.nn.linear import Linear, relu_of
 from tilewright.nn.module import Module
 from tilewright.nn.norm import LayerNorm
 
@@ -74,7 +74,7 @@ class _Layer(Module):
 
     def _wide(self, x: Tensor) -> Tensor:
         if self.activation == "relu":
-            x = tw.linear(x, self.linear1.weight, self.linear1.bias, activation="relu")
+            x = relu_of(self.linear1, x)
         else:
             x = self.linear1(x)
             x = tw.gelu(x) if isinstance(self.activation, str) else self.activation(x)
@@ -204,7 +204,12 @@ class TransformerEncoder(Module):
     ) -> Tensor:
         x = src
         for layer in self.layers:
-            x = layer(x, mask, src_key_padding_mask, bool(is_causal))
+            x = layer(
+                x,
+                src_mask=mask,
+                src_key_padding_mask=src_key_padding_mask,
+                is_causal=bool(is_causal),
+            )
         return x if self.norm is None else self.norm(x)
 
 
@@ -239,12 +244,12 @@ class TransformerDecoder(Module):
             x = layer(
                 x,
                 memory,
-                tgt_mask,
-                memory_mask,
-                tgt_key_padding_mask,
-                memory_key_padding_mask,
-                bool(tgt_is_causal),
-                memory_is_causal,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask,
+                tgt_is_causal=bool(tgt_is_causal),
+                memory_is_causal=memory_is_causal,
             )
         return x if self.norm is None else self.norm(x)
 
@@ -292,12 +297,15 @@ class Transformer(Module):
         def norm() -> LayerNorm:
             return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
 
-        self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(d_model, nhead, **made_of), num_encoder_layers, norm()
-        )
-        self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(d_model, nhead, **made_of), num_decoder_layers, norm()
-        )
+        # A custom stack may have a length, and be empty.
+        if custom_encoder is None:
+            layer = TransformerEncoderLayer(d_model, nhead, **made_of)
+            custom_encoder = TransformerEncoder(layer, num_encoder_layers, norm())
+        self.encoder = custom_encoder
+        if custom_decoder is None:
+            decoder_layer = TransformerDecoderLayer(d_model, nhead, **made_of)
+            custom_decoder = TransformerDecoder(decoder_layer, num_decoder_layers, norm())
+        self.decoder = custom_decoder
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
         for parameter in self.parameters():
             if parameter.ndim > 1:
@@ -317,16 +325,21 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
+        memory = self.encoder(
+            src,
+            mask=src_mask,
+            src_key_padding_mask=src_key_padding_mask,
+            is_causal=src_is_causal,
+        )
         y: Tensor = self.decoder(
             tgt,
             memory,
-            tgt_mask,
-            memory_mask,
-            tgt_key_padding_mask,
-            memory_key_padding_mask,
-            tgt_is_causal,
-            memory_is_causal,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
         )
         return y
 
