@@ -55,8 +55,10 @@ def functional_call(
     given = _merged(parameter_and_buffer_dicts)
     places: dict[str, tuple[Any, str, Tensor]] = {}
     for path, owner in module.named_modules(remove_duplicate=False):
-        for name, value in owner._own_tensors():
-            places[f"{path}.{name}" if path else name] = (owner, name, value)
+        for slots in (owner._parameters, owner._buffers):
+            for name, value in slots.items():
+                if value is not None:
+                    places[f"{path}.{name}" if path else name] = (slots, name, value)
     unknown = sorted(given.keys() - places.keys())
     missing = sorted(places.keys() - given.keys()) if strict else []
     if unknown or missing:
@@ -380,28 +382,21 @@ def _merged(dicts: Any) -> dict[str, Tensor]:
     return merged
 
 
-def _put(owner: Any, name: str, value: Tensor) -> Tensor:
-    """Sets a tensor where a module keeps it, and gives the one before."""
-    places: Any = vars(owner)
-    key: Any = name
-    if name not in places:  # of lists and dicts of parameters
-        places = places.get("_values", places.get("_by_name"))
-        key = int(name) if isinstance(places, list) else name
-    before: Tensor = places[key]
-    places[key] = value
-    return before
-
-
 @contextmanager
 def _replaced(places: list[tuple[Any, str, Tensor]]) -> Iterator[None]:
+    """Tensors in slots of modules; what was there comes back last in, first out.
+
+    One slot may have several places: that of a module with several names.
+    """
     before: list[tuple[Any, str, Tensor]] = []
     try:
-        for owner, name, value in places:
-            before.append((owner, name, _put(owner, name, value)))
+        for slots, name, value in places:
+            before.append((slots, name, slots[name]))
+            slots[name] = value
         yield
     finally:
-        for owner, name, value in before:
-            _put(owner, name, value)
+        for slots, name, value in reversed(before):
+            slots[name] = value
 
 
 @contextmanager

@@ -433,6 +433,12 @@ class PReLU(Module):
         self.init = init
         dtype = dtype or tw.get_default_dtype()
         self.weight = Parameter(tw.full((num_parameters,), init, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Slopes of `init`."""
+        with tw.no_grad():
+            self.weight.fill_(self.init)
 
     def forward(self, x: Tensor) -> Tensor:
         return tw.prelu(x, self.weight)

@@ -11,6 +11,7 @@ from tilewright import Generator, Tensor
 from tilewright.nn.container import ModuleList, Sequential
 from tilewright.nn.linear import Linear
 from tilewright.nn.module import Module
+from tilewright.nn.random_values import draw_first
 
 
 class OutputAndLoss(NamedTuple):
@@ -83,9 +84,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def reset_parameters(self, generator: Generator | None = None) -> None:
         """Draws new weights and biases."""
-        for layer in self.modules():
-            if isinstance(layer, Linear):
-                layer.reset_parameters(generator)
+        for layer in (self.head, *(layer for cluster in self.tail for layer in cluster)):
+            draw_first(layer, generator)
 
     def forward(self, input: Tensor, target: Tensor) -> OutputAndLoss:
         self._check(input, target)

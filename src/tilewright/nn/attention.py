@@ -71,22 +71,23 @@ class MultiheadAttention(Module):
         def parameter(*shape: int) -> Parameter:
             return Parameter(tw.zeros(shape, device=device, dtype=dtype))
 
-        if self.kdim == self.vdim == embed_dim:
-            self.in_proj_weight = parameter(3 * embed_dim, embed_dim)
-        else:
-            self.q_proj_weight = parameter(embed_dim, embed_dim)
-            self.k_proj_weight = parameter(embed_dim, self.kdim)
-            self.v_proj_weight = parameter(embed_dim, self.vdim)
-        self.in_proj_bias = parameter(3 * embed_dim) if bias else None
+        alike = self.kdim == self.vdim == embed_dim
+        for name, width in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
+            own = None if alike else parameter(embed_dim, width)
+            self.register_parameter(f"{name}_proj_weight", own)
+        joined = parameter(3 * embed_dim, embed_dim) if alike else None
+        self.register_parameter("in_proj_weight", joined)
+        self.register_parameter("in_proj_bias", parameter(3 * embed_dim) if bias else None)
         self.out_proj = Linear(embed_dim, embed_dim, bias, device=device, dtype=dtype)
-        self.bias_k = parameter(1, 1, embed_dim) if add_bias_kv else None
-        self.bias_v = parameter(1, 1, embed_dim) if add_bias_kv else None
+        for name in ("bias_k", "bias_v"):
+            row = parameter(1, 1, embed_dim) if add_bias_kv else None
+            self.register_parameter(name, row)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draws new weights (Xavier's); biases become 0."""
-        for name, weight in vars(self).items():
-            if isinstance(weight, Parameter) and name.endswith("_weight"):
+        for name, weight in self.named_parameters(recurse=False):
+            if name.endswith("_weight"):
                 init.xavier_uniform_(weight)
         for bias in (self.in_proj_bias, self.out_proj.bias):
             if bias is not None:

@@ -168,8 +168,9 @@ def _spans(input: Tensor, offsets: Tensor, include_last: bool) -> tuple[Tensor, 
     rises = all(begin <= end for begin, end in zip(begins, ends, strict=True))
     covered = (begins[0], ends[-1]) if begins else (0, 0)
     if not rises or covered != (0, length):
+        end = f"end with {length}" if include_last else f"stay within {length}"
         raise ValueError(
-            f"embedding_bag: offsets must rise from 0 to at most the {length} indices, got "
+            f"embedding_bag: offsets must begin with 0, rise and {end}, the number of indices, got "
             f"{offsets.tolist()}"
         )
     starts = tw.asarray(begins, dtype=tw.int64, device=input.device)

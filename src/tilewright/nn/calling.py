@@ -7,12 +7,12 @@ The binding calls `call_observed` and, with the error of a forward, `locate`
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright.nn.error_paths import locate
 from tilewright.nn.module_hooks import call_hooked
+from tilewright.nn.registry import walk
 
 if TYPE_CHECKING:
     from tilewright.nn.module import Module
@@ -30,7 +30,7 @@ def call_observed(module: Module, args: Any, kwargs: Any) -> Any:
     paths: dict[int, str] | None = getattr(_running, "paths", None)
     outermost = paths is None
     if paths is None:
-        paths = dict(_paths(module, type(module).__name__, set()))
+        paths = {id(below): path for path, below in walk(module, type(module).__name__)}
     before = _core._set_module(paths.get(id(module), type(module).__name__))
     try:
         _running.paths = paths
@@ -46,11 +46,3 @@ def _forward(module: Module, args: Any, kwargs: Any) -> Any:
     if hooks is None:
         return module.forward(*args, **kwargs)
     return call_hooked(module, hooks, args, kwargs)
-
-
-def _paths(module: Module, path: str, seen: set[int]) -> Iterator[tuple[int, str]]:
-    seen.add(id(module))
-    yield id(module), path
-    for name, child in module.named_children():
-        if id(child) not in seen:
-            yield from _paths(child, f"{path}.{name}", seen)

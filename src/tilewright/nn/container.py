@@ -1,105 +1,126 @@
-"""Modules that hold a list of modules."""
+"""Modules that hold other modules or parameters, as a list or by name.
+
+What they hold is registered as in any module, which is all that they know: what is added in another
+way (`add_module`, an attribute) is held too.
+"""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import Any, TypeVar, Union, overload
+from itertools import islice
+from typing import Any, SupportsIndex, TypeVar, Union, cast, overload
 
 from tilewright import Tensor
 from tilewright.nn.module import Module
 from tilewright.nn.parameter import Parameter
+from tilewright.nn.registry import MODULES, PARAMETERS, Registered, held
 
 S = TypeVar("S", bound="_Stack")
+L = TypeVar("L", bound="ParameterList")
 T = TypeVar("T")
 # Evaluated when the module is loaded, where 3.10 has no `|` between such types.
 _Pairs = Union[Mapping[str, T], Iterable[tuple[str, T]]]  # noqa: UP007
 
 
-class _Stack(Module):
+class _Container(Module):
+    """What is held under the name of a method is no attribute, which would hide the method."""
+
+    def _shows(self, name: str) -> bool:
+        return not hasattr(type(self), name)
+
+    def _check_module(self, module: Any) -> None:
+        who = type(self).__name__
+        if module is self:
+            raise ValueError(f"{who}: cannot hold itself")
+        if not isinstance(module, (Module, type(None))):
+            raise TypeError(f"{who}: expected a Module, got {type(module).__name__}")
+
+
+class _Stack(_Container):
     """Submodules named by their position, or by names that they came with."""
 
-    _names: list[str] | None = None
+    def __init__(self, modules: Iterable[Module | None]) -> None:
+        self.extend(modules)
 
-    def __init__(self, modules: Iterable[Module]) -> None:
-        self._layers: list[Module] = []
-        for module in modules:
-            self.append(module)
+    def _pairs(self) -> list[tuple[str, Any]]:
+        return list(held(self, MODULES).items())
 
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        names = self._names or map(str, range(len(self._layers)))
-        yield from list(zip(names, self._layers, strict=True))
+    def _named(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """What is to be held in place of what is; names that were positions are so again."""
+        if all(name == str(i) for i, name in enumerate(held(self, MODULES))):
+            pairs = [(str(i), module) for i, (_, module) in enumerate(pairs)]
+        return dict(pairs)
 
-    def _set_child(self, name: str, module: Module) -> None:
-        names = [name for name, _ in self.named_children()]
-        if name in names:
-            self[names.index(name)] = module
-            return
-        self.append(module)
-        if self._names or name != str(len(names)):
-            self._names = [*names, name]
+    def _free_name(self) -> str:
+        names = held(self, MODULES)
+        number = len(names)
+        while str(number) in names:
+            number += 1
+        return str(number)
 
-    def append(self: S, module: Module) -> S:
+    def append(self: S, module: Module | None) -> S:
         """Adds a module at the end; ValueError for itself, which would never end."""
-        if not isinstance(module, Module):
-            raise TypeError(
-                f"{type(self).__name__}: expected a Module, got {type(module).__name__}"
-            )
-        if module is self:
-            raise ValueError(f"{type(self).__name__}: cannot hold itself")
-        self._layers.append(module)
-        if self._names is not None:
-            self._names = [*self._names, str(len(self._names))]
+        self._check_module(module)
+        self.add_module(self._free_name(), module)
         return self
 
-    def extend(self: S, modules: Iterable[Module]) -> S:
+    def extend(self: S, modules: Iterable[Module | None]) -> S:
         """Adds modules at the end."""
-        for module in modules:
+        for module in list(modules):  # which may be this one
             self.append(module)
         return self
 
-    def insert(self, index: int, module: Module) -> None:
+    def insert(self, index: int, module: Module | None) -> None:
         """Puts a module before the one at `index`."""
-        self.append(module)
-        self._layers.insert(index, self._layers.pop())
-        if self._names is not None:
-            self._names.insert(index, self._names.pop())
+        self._check_module(module)
+        pairs = self._pairs()
+        pairs.insert(index, (self._free_name(), module))
+        self._modules = self._named(pairs)
 
     def pop(self, index: int = -1) -> Module:
         """Takes a module out."""
-        module = self._layers[index]
+        module = self[index]
         del self[index]
         return module
 
-    def __setitem__(self, index: int, module: Module) -> None:
-        place = range(len(self._layers))[index]  # raises IndexError
-        self.append(module)
-        self._layers[place] = self._layers.pop()
-        if self._names is not None:
-            self._names.pop()
+    def __setitem__(self, index: SupportsIndex, module: Module | None) -> None:
+        name = list(held(self, MODULES))[index]  # raises IndexError
+        self._check_module(module)
+        self._register(MODULES, name, module)
 
     def __delitem__(self, index: int | slice) -> None:
-        del self._layers[index]
-        if self._names is not None:
-            del self._names[index]
+        pairs = self._pairs()
+        del pairs[index]
+        self._modules = self._named(pairs)
 
     def __len__(self) -> int:
-        return len(self._layers)
+        return len(held(self, MODULES))
 
     def __iter__(self) -> Iterator[Module]:
-        return iter(self._layers)
+        return iter(list(held(self, MODULES).values()))
 
     @overload
     def __getitem__(self: S, index: slice) -> S: ...
     @overload
-    def __getitem__(self, index: int) -> Module: ...
-    def __getitem__(self: S, index: int | slice) -> Module | S:
-        if not isinstance(index, slice):
-            return self._layers[index]
-        part = type(self).__new__(type(self))
-        part._layers = self._layers[index]
-        part._names = self._names and self._names[index]
-        part.training = self.training
-        return part
+    def __getitem__(self, index: SupportsIndex) -> Module: ...
+    def __getitem__(self: S, index: SupportsIndex | slice) -> Module | S:
+        modules = held(self, MODULES)
+        if isinstance(index, slice):
+            part = type(self).__new__(type(self))
+            part._modules = self._named(self._pairs()[index])
+            part.training = self.training
+            return part
+        place, length = operator.index(index), len(modules)
+        if not -length <= place < length:
+            raise IndexError(f"{type(self).__name__}: index {place} is out of range for {length}")
+        return cast(Module, next(islice(modules.values(), place % length, None)))
+
+    def __iadd__(self: S, modules: Iterable[Module | None]) -> S:
+        return self.extend(modules)
+
+    def __add__(self: S, modules: Iterable[Module | None]) -> S:
+        return self[:].extend(modules)
 
 
 class Sequential(_Stack):
@@ -110,25 +131,29 @@ class Sequential(_Stack):
     (3, 2)
     """
 
-    def __init__(self, *modules: Module | Mapping[str, Module]) -> None:
+    def __init__(self, *modules: Module | Mapping[str, Module] | None) -> None:
         if len(modules) == 1 and isinstance(modules[0], Mapping):
-            for name in modules[0]:
+            for name, module in modules[0].items():
                 _check_key("Sequential", name)
-            super().__init__(modules[0].values())
-            self._names = list(modules[0])
+                self._check_module(module)
+                self.add_module(name, module)
         else:
             super().__init__(modules)  # type: ignore[arg-type]  # append refuses what is no module
 
-    def __getattr__(self, name: str) -> Module:
-        names = self.__dict__.get("_names") or ()
-        if name in names:
-            return self._layers[names.index(name)]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     def forward(self, x: Any) -> Any:
-        for layer in self._layers:
+        for layer in self.__dict__.get(MODULES, {}).values():
             x = layer(x)
         return x
+
+    def __mul__(self: S, times: int) -> S:
+        if times < 1:
+            raise ValueError(f"{type(self).__name__}: can be repeated once or more, got {times}")
+        return sum((list(self) for _ in range(times - 1)), start=self[:])  # type: ignore[arg-type]
+
+    __rmul__ = __mul__
+
+    def __imul__(self: S, times: int) -> S:
+        return self.extend((self * times)[len(self) :])
 
 
 class ModuleList(_Stack):
@@ -139,30 +164,14 @@ class ModuleList(_Stack):
     2
     """
 
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
-        super().__init__(modules)
+    def __init__(self, modules: Iterable[Module | None] | None = ()) -> None:
+        super().__init__(modules or ())
 
 
-class _ByName(Module):
-    """What is held by name is an attribute too, unless a method is called so."""
-
-    _by_name: dict[str, Any]
-
-    def __getattr__(self, name: str) -> Any:
-        held = self.__dict__.get("_by_name", {})
-        if name in held:
-            return held[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in self.__dict__.get("_by_name", ()):
-            self[name] = value
-        else:
-            super().__setattr__(name, value)
-
-
-class ModuleDict(_ByName):
+class ModuleDict(_Container):
     """Modules by name, which the owner sees; has no forward of its own.
+
+    What is held by name is an attribute too, unless a method is called so.
 
     >>> import tilewright as tw
     >>> heads = tw.nn.ModuleDict({"a": tw.nn.Linear(2, 1), "b": tw.nn.Linear(2, 3)})
@@ -171,14 +180,7 @@ class ModuleDict(_ByName):
     """
 
     def __init__(self, modules: _Pairs[Module] | None = None) -> None:
-        self._by_name: dict[str, Module] = {}
         self.update(modules or {})
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        yield from list(self._by_name.items())
-
-    def _set_child(self, name: str, module: Module) -> None:
-        self[name] = module
 
     def update(self, modules: _Pairs[Module]) -> None:
         """Adds modules from a mapping or from pairs, in place of those of the same names."""
@@ -186,157 +188,241 @@ class ModuleDict(_ByName):
             self[name] = module
 
     def __getitem__(self, name: str) -> Module:
-        return self._by_name[name]
+        return cast(Module, held(self, MODULES)[name])
 
-    def __setitem__(self, name: str, module: Module) -> None:
+    def __setitem__(self, name: str, module: Module | None) -> None:
         _check_key("ModuleDict", name)
-        if not isinstance(module, Module):
-            raise TypeError(f"ModuleDict: expected a Module, got {type(module).__name__}")
-        if module is self:
-            raise ValueError("ModuleDict: cannot hold itself")
-        self._by_name[name] = module
+        self._check_module(module)
+        self.add_module(name, module)
 
     def __delitem__(self, name: str) -> None:
-        del self._by_name[name]
+        self._unregister(MODULES, name)
 
     def pop(self, name: str) -> Module:
         """Takes a module out."""
-        return self._by_name.pop(name)
+        module = self[name]
+        del self[name]
+        return module
 
     def clear(self) -> None:
         """Takes all modules out."""
-        self._by_name.clear()
+        self._modules.clear()
 
     def keys(self) -> KeysView[str]:
         """Names."""
-        return self._by_name.keys()
+        return Registered(self, MODULES).keys()
 
     def values(self) -> ValuesView[Module]:
         """Modules."""
-        return self._by_name.values()
+        return Registered(self, MODULES).values()
 
     def items(self) -> ItemsView[str, Module]:
         """Names with modules."""
-        return self._by_name.items()
+        return Registered(self, MODULES).items()
 
     def __len__(self) -> int:
-        return len(self._by_name)
+        return len(held(self, MODULES))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
+        return iter(held(self, MODULES))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._by_name
+        return name in held(self, MODULES)
 
 
-class ParameterList(Module):
+class _Values(_Container):
+    """Parameters, and modules of parameters, under names."""
+
+    def _held(self) -> dict[str, Any]:
+        return {**held(self, PARAMETERS), **held(self, MODULES)}
+
+    def _put(self, name: str, value: Any) -> None:
+        """Tensors become parameters."""
+        who = type(self).__name__
+        if isinstance(value, Module):
+            self._check_module(value)
+            self._vacate(MODULES, name)
+            return self.add_module(name, value)
+        if not isinstance(value, (Tensor, type(None))):
+            raise TypeError(f"{who}: expected a Parameter, got {type(value).__name__}")
+        self._vacate(PARAMETERS, name)
+        plain = isinstance(value, Tensor) and not isinstance(value, Parameter)
+        self.register_parameter(name, Parameter(value) if plain else value)
+
+    def _take(self, name: str) -> Any:
+        value = self._held()[name]
+        self._unregister(PARAMETERS if name in held(self, PARAMETERS) else MODULES, name)
+        return value
+
+
+class ParameterList(_Values):
     """A list of parameters, which the owner sees; tensors become parameters.
+
+    A list or dict of parameters may stand in it too, and None.
 
     >>> import tilewright as tw
     >>> len(tw.nn.ParameterList([tw.zeros((2,)), tw.ones((3,))]))
     2
     """
 
-    def __init__(self, values: Iterable[Tensor] | None = None) -> None:
-        self._values: list[Parameter] = []
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         self.extend(values or ())
 
-    def _own_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        yield from ((str(i), value) for i, value in enumerate(self._values))
-
-    def append(self, value: Tensor) -> ParameterList:
+    def append(self: L, value: Any) -> L:
         """Adds a parameter at the end."""
-        self._values.append(_as_parameter("ParameterList", value))
+        self._put(str(len(self)), value)
         return self
 
-    def extend(self, values: Iterable[Tensor]) -> ParameterList:
+    def extend(self: L, values: Iterable[Any]) -> L:
         """Adds parameters at the end."""
-        self._values += [_as_parameter("ParameterList", value) for value in values]
+        for value in list(values):
+            self.append(value)
         return self
+
+    def pop(self, index: int = -1) -> Any:
+        """Takes a parameter out."""
+        values = list(self)
+        value = values.pop(index)
+        for i, other in enumerate(values):
+            self._put(str(i), other)
+        self._take(str(len(values)))
+        return value
+
+    __iadd__ = extend
 
     @overload
     def __getitem__(self, index: slice) -> ParameterList: ...
     @overload
-    def __getitem__(self, index: int) -> Parameter: ...
-    def __getitem__(self, index: int | slice) -> Parameter | ParameterList:
+    def __getitem__(self, index: SupportsIndex) -> Any: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
         if isinstance(index, slice):
-            return ParameterList(self._values[index])
-        return self._values[index]
+            return ParameterList(list(self)[index])
+        return self._held()[str(range(len(self))[index])]
 
-    def __setitem__(self, index: int, value: Tensor) -> None:
-        self._values[index] = _as_parameter("ParameterList", value)
+    def __setitem__(self, index: SupportsIndex, value: Any) -> None:
+        self._put(str(range(len(self))[index]), value)
 
     def __len__(self) -> int:
-        return len(self._values)
+        """How many follow one another from 0: there may be others, under other names."""
+        names = self._held()
+        length = len(names)
+        while length and str(length - 1) not in names:
+            length -= 1
+        return length
 
-    def __iter__(self) -> Iterator[Parameter]:
-        return iter(self._values)
+    def __iter__(self) -> Iterator[Any]:
+        names = self._held()
+        return iter([names[str(i)] for i in range(len(self))])
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{x.dtype} {x.shape}" for x in self._values)
+        return ", ".join(f"{x.dtype} {x.shape}" for x in self if isinstance(x, Tensor))
 
 
-class ParameterDict(_ByName):
+class ParameterDict(_Values):
     """Parameters by name, which the owner sees; tensors become parameters.
+
+    A list or dict of parameters may stand in it too, and None.
 
     >>> import tilewright as tw
     >>> [name for name, _ in tw.nn.ParameterDict({"scale": tw.ones((2,))}).named_parameters()]
     ['scale']
     """
 
-    def __init__(self, parameters: _Pairs[Tensor] | None = None) -> None:
-        self._by_name: dict[str, Parameter] = {}
+    def __init__(self, parameters: _Pairs[Any] | None = None) -> None:
         self.update(parameters or {})
 
-    def _own_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        yield from list(self._by_name.items())
-
-    def update(self, parameters: _Pairs[Tensor]) -> None:
+    def update(self, parameters: _Pairs[Any]) -> None:
         """Adds parameters from a mapping or from pairs, in place of those of the same names."""
         for name, value in _pairs(parameters):
             self[name] = value
 
-    def __getitem__(self, name: str) -> Parameter:
-        return self._by_name[name]
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self._held():
+            self[name] = value
+        else:
+            super().__setattr__(name, value)
 
-    def __setitem__(self, name: str, value: Tensor) -> None:
+    def __getitem__(self, name: str) -> Any:
+        return self._held()[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
         _check_key("ParameterDict", name)
-        self._by_name[name] = _as_parameter("ParameterDict", value)
+        self._put(name, value)
 
     def __delitem__(self, name: str) -> None:
-        del self._by_name[name]
+        self._take(name)
 
-    def pop(self, name: str) -> Parameter:
+    def pop(self, name: str) -> Any:
         """Takes a parameter out."""
-        return self._by_name.pop(name)
+        return self._take(name)
+
+    def popitem(self) -> tuple[str, Any]:
+        """Takes the last one out, with its name."""
+        name = list(self._held())[-1]
+        return name, self._take(name)
 
     def clear(self) -> None:
         """Takes all parameters out."""
-        self._by_name.clear()
+        for name in self._held():
+            self._take(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The parameter of a name, or `default` where there is none."""
+        return self._held().get(name, default)
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """The parameter of a name, which is `default` from now on where there was none."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Another one with these names, and one value for all of them."""
+        return ParameterDict((name, default) for name in keys)
+
+    def copy(self) -> ParameterDict:
+        """Another one with the same parameters."""
+        return ParameterDict(self._held())
+
+    def __or__(self, other: _Pairs[Any]) -> ParameterDict:
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def __ror__(self, other: _Pairs[Any]) -> ParameterDict:
+        return ParameterDict(other) | self
+
+    def __ior__(self, other: _Pairs[Any]) -> ParameterDict:
+        self.update(other)
+        return self
 
     def keys(self) -> KeysView[str]:
         """Names."""
-        return self._by_name.keys()
+        return self._held().keys()
 
-    def values(self) -> ValuesView[Parameter]:
+    def values(self) -> ValuesView[Any]:
         """Parameters."""
-        return self._by_name.values()
+        return self._held().values()
 
-    def items(self) -> ItemsView[str, Parameter]:
+    def items(self) -> ItemsView[str, Any]:
         """Names with parameters."""
-        return self._by_name.items()
+        return self._held().items()
 
     def __len__(self) -> int:
-        return len(self._by_name)
+        return len(self._held())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
+        return iter(self._held())
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._held())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._by_name
+        return name in self._held()
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{name}: {x.dtype} {x.shape}" for name, x in self._by_name.items())
+        held_here = held(self, PARAMETERS).items()
+        return ", ".join(f"{name}: {x.dtype} {x.shape}" for name, x in held_here if x is not None)
 
 
 def _pairs(items: _Pairs[T]) -> Iterable[tuple[str, T]]:
@@ -348,9 +434,3 @@ def _check_key(container: str, name: Any) -> None:
         raise TypeError(f"{container}: a name is text, got {name!r}")
     if not name or "." in name:
         raise ValueError(f"{container}: a name is not empty and has no dots, got {name!r}")
-
-
-def _as_parameter(container: str, value: Any) -> Parameter:
-    if not isinstance(value, Tensor):
-        raise TypeError(f"{container}: expected a Parameter, got {type(value).__name__}")
-    return value if isinstance(value, Parameter) else Parameter(value)

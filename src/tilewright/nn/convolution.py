@@ -12,6 +12,7 @@ from tilewright import Generator, Tensor
 from tilewright.nn import init
 from tilewright.nn.module import Module
 from tilewright.nn.parameter import Parameter
+from tilewright.nn.random_values import draw_first
 
 Sizes = int | Sequence[int]
 _MODES = ("zeros", "reflect", "replicate", "circular")
@@ -69,10 +70,9 @@ class _Convolution(Module):
         shape = (pair[0], pair[1] // groups, *self.kernel_size)
         dtype = dtype or tw.get_default_dtype()
         self.weight = Parameter(tw.empty(shape, device=device, dtype=dtype))
-        self.bias = (
-            Parameter(tw.empty((out_channels,), device=device, dtype=dtype)) if bias else None
-        )
-        self.reset_parameters(generator)
+        values = tw.empty((out_channels,), device=device, dtype=dtype) if bias else None
+        self.register_parameter("bias", None if values is None else Parameter(values))
+        draw_first(self, generator)
 
     def reset_parameters(self, generator: Generator | None = None) -> None:
         """Draws new weights and biases, uniform within ±1/sqrt(fan_in), as PyTorch's are."""

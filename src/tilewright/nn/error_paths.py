@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright.nn.registry import walk
+
 if TYPE_CHECKING:
     from tilewright.nn.module import Module
 
@@ -36,7 +38,7 @@ def locate(error: Exception, module: Module) -> None:
     if where is None:
         error.__dict__[_ATTRIBUTE] = _Where(module, error.args)
         return
-    for name, below in module.named_modules():
+    for name, below in walk(module):
         if below is where.outermost:
             where.outermost = module
             if name:

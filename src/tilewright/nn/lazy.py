@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any, ClassVar
 
 import tilewright as tw
@@ -25,6 +26,8 @@ from tilewright.nn.norm import (
     InstanceNorm2d,
     InstanceNorm3d,
 )
+from tilewright.nn.registry import KINDS, UNSAVED
+from tilewright.nn.state import put_off
 
 
 class _Lazy(Module):
@@ -82,18 +85,45 @@ class _Lazy(Module):
     def _become_regular(self, x: Tensor) -> None:
         if not isinstance(x, Tensor):
             raise TypeError(f"{type(self).__name__}: expected a Tensor, got {type(x).__name__}")
+        self._take_over(self._made(self._input_size(x)))
+
+    def _made(self, size: int) -> Any:
+        """A regular layer for inputs of a size."""
         args, kwargs = self._made_of
-        own = dict(self.named_parameters(recurse=False))
-        for held in [*own.values(), *self.buffers(recurse=False)][:1]:
-            kwargs = {**kwargs, "device": held.device, "dtype": held.dtype}
-        made = self._regular(self._input_size(x), *args, **kwargs)
+        for own in [*self.parameters(recurse=False), *self.buffers(recurse=False)][:1]:
+            kwargs = {**kwargs, "device": own.device, "dtype": own.dtype}
+        return self._regular(size, *args, **kwargs)
+
+    def _take_over(self, made: Any) -> None:
+        """Becomes what was made, with the parameters that this layer has, and its mode."""
         for name, parameter in made.named_parameters(recurse=False):
-            tw._core._become(own[name], parameter)
-        mine = {name: self.__dict__[name] for name in (*own, "training") if name in self.__dict__}
+            tw._core._become(self._parameters[name], parameter)
+        for name, buffer in made.named_buffers(recurse=False):
+            self._buffers[name] = buffer
         del self._made_of, self._size_for_now
-        self.__dict__.update(made.__dict__)
-        self.__dict__.update(mine)
+        registered = {*KINDS, UNSAVED, *made._parameters, *made._buffers}
+        for name in made.__dict__.keys() - registered - {"training"}:
+            setattr(self, name, made.__dict__[name])
         self.__class__ = self._regular
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """A state says the size, as an input does."""
+        size = self._size_in(state_dict, prefix)
+        if size is None:
+            super()._load_from_state_dict(state_dict, prefix, *rest)
+            return
+        made = self._made(size)
+        made._load_from_state_dict(state_dict, prefix, *rest)
+        put_off(rest[-1], partial(self._take_over, made))
+
+    def _size_in(self, state: dict[str, Any], prefix: str) -> int | None:
+        """The input's size in a state for this layer, None where that does not say it."""
+        axis = int(issubclass(self._regular, (Linear, Conv1d, Conv2d, Conv3d)))
+        for name in ("weight", "running_mean"):
+            shape = getattr(state.get(prefix + name), "shape", ())
+            if len(shape) > axis:
+                return int(shape[axis]) * (getattr(self, "groups", 1) if axis else 1)
+        return None
 
     def extra_repr(self) -> str:
         settings: str = self._regular.extra_repr(self)

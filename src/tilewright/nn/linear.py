@@ -10,6 +10,7 @@ from tilewright import Generator, Tensor
 from tilewright.nn import init
 from tilewright.nn.module import Module
 from tilewright.nn.parameter import Parameter
+from tilewright.nn.random_values import draw_first
 
 
 class Linear(Module):
@@ -48,10 +49,9 @@ class Linear(Module):
         self.weight = Parameter(
             tw.empty((self.out_features, self.in_features), device=device, dtype=dtype)
         )
-        self.bias = (
-            Parameter(tw.empty((self.out_features,), device=device, dtype=dtype)) if bias else None
-        )
-        self.reset_parameters(generator)
+        values = tw.empty((self.out_features,), device=device, dtype=dtype) if bias else None
+        self.register_parameter("bias", None if values is None else Parameter(values))
+        draw_first(self, generator)
 
     def reset_parameters(self, generator: Generator | None = None) -> None:
         """Draws new weights and biases."""
@@ -134,10 +134,9 @@ class Bilinear(Module):
         self.weight = Parameter(
             tw.empty((out_features, in1_features, in2_features), device=device, dtype=dtype)
         )
-        self.bias = (
-            Parameter(tw.empty((out_features,), device=device, dtype=dtype)) if bias else None
-        )
-        self.reset_parameters(generator)
+        values = tw.empty((out_features,), device=device, dtype=dtype) if bias else None
+        self.register_parameter("bias", None if values is None else Parameter(values))
+        draw_first(self, generator)
 
     def reset_parameters(self, generator: Generator | None = None) -> None:
         """Draws new weights and biases."""

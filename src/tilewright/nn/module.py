@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import reprlib
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any, TypeVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.nn.conversion import assign_tensor, convert, emptied, requested
-from tilewright.nn.module_hooks import HookRemover, ModuleHooks, call_state_hooks
+from tilewright.nn.conversion import Converted
+from tilewright.nn.module_hooks import Hooked
 from tilewright.nn.parameter import Buffer, Parameter, clear_grads
-from tilewright.nn.state import KeyDifferences, load_state
+from tilewright.nn.registry import (
+    BUFFERS,
+    KINDS,
+    MODULES,
+    PARAMETERS,
+    UNSAVED,
+    held,
+    join_names,
+    kind_of_registered,
+    present,
+    visiting,
+)
+from tilewright.nn.state import ModuleState
 
 M = TypeVar("M", bound="Module")
-T = TypeVar("T")
 
 
-class Module(tw._core._ModuleCall):
+class Module(tw._core._ModuleCall, Hooked, ModuleState, Converted):
     """A layer or model: assign parameters and submodules as attributes, define `forward`.
+
+    What is assigned is registered: `_parameters`, `_buffers` and `_modules` are mappings of it by
+    name, in order. A module does for itself what its methods say and calls those of its children,
+    so that what a class overrides is what runs.
 
     >>> import tilewright as tw
     >>> model = tw.nn.Sequential(tw.nn.Linear(4, 3), tw.nn.ReLU())
@@ -30,9 +44,9 @@ class Module(tw._core._ModuleCall):
     """
 
     training: bool = True
-    _buffer_names: tuple[str, ...] = ()
-    _unsaved_names: tuple[str, ...] = ()
-    _call_hooks: ModuleHooks | None = None
+    _parameters = kind_of_registered(PARAMETERS)
+    _buffers = kind_of_registered(BUFFERS)
+    _modules = kind_of_registered(MODULES)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -44,46 +58,132 @@ class Module(tw._core._ModuleCall):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__}: define forward()")
 
+    # ---- what is registered: whatever changes it, or another attribute, is one of these four ----
+
     def __setattr__(self, name: str, value: Any) -> None:
-        # A plain tensor in a parameter's place would silently stop training it.
-        fits = value is None or isinstance(value, Parameter)
-        if not fits and isinstance(self.__dict__.get(name), Parameter):
-            raise TypeError(
-                f"{type(self).__name__}.{name}: is a Parameter, got {type(value).__name__}; "
-                "assign a Parameter, or use copy_() to change its values"
-            )
-        if name in self._buffer_names and not (value is None or isinstance(value, Tensor)):
-            raise TypeError(
-                f"{type(self).__name__}.{name}: is a buffer, got {type(value).__name__}; "
-                "assign a tensor"
-            )
-        if isinstance(value, Buffer):
-            self._note_buffer(name, value.persistent)
-        object.__setattr__(self, name, value)
+        attributes = self.__dict__
+        if (
+            isinstance(value, (Parameter, Module, Buffer))
+            or name in attributes.get(PARAMETERS, ())
+            or name in attributes.get(BUFFERS, ())
+            or name in attributes.get(MODULES, ())
+        ):
+            self._assign(name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        for kind in KINDS:
+            if name in held(self, kind):
+                return self._unregister(kind, name)
+        object.__delattr__(self, name)
+
+    def _register(self, kind: str, name: str, value: Any) -> None:
+        attributes = self.__dict__
+        for other in KINDS:
+            if other != kind and name in held(self, other):
+                self._unregister(other, name)
+        attributes.setdefault(kind, {})[name] = value
+        if self._shows(name):
+            attributes[name] = value
+
+    def _unregister(self, kind: str, name: str) -> None:
+        value = held(self, kind)[name]
+        del held(self, kind)[name]
+        if self._shows(name) and self.__dict__.get(name) is value:
+            self.__dict__.pop(name, None)
+        self.__dict__.get(UNSAVED, set()).discard(name)
+
+    def _shows(self, name: str) -> bool:
+        """Whether what is registered under a name is an attribute too."""
+        return True
+
+    def _assign(self, name: str, value: Any) -> None:
+        """An attribute that is, or was, registered."""
+        if hasattr(type(getattr(type(self), name, None)), "__set__"):
+            object.__setattr__(self, name, value)  # a property says itself what it keeps
+        elif isinstance(value, Parameter):
+            self._vacate(PARAMETERS, name)
+            self.register_parameter(name, value)
+        elif name in held(self, PARAMETERS):
+            # A plain tensor in a parameter's place would silently stop training it.
+            if value is not None:
+                advice = "assign a Parameter, or use copy_() to change its values"
+                self._refuse(name, "a Parameter", value, advice)
+            self.register_parameter(name, None)
+        elif isinstance(value, Module) or name in held(self, MODULES):
+            if not isinstance(value, (Module, type(None))):
+                advice = "expected a Module or None; delete the attribute first"
+                self._refuse(name, "a submodule", value, advice)
+            self._register(MODULES, name, value)
+        elif isinstance(value, Buffer):
+            self._vacate(BUFFERS, name)
+            self.register_buffer(name, value, value.persistent)
+        else:
+            if not isinstance(value, (Tensor, type(None))):
+                self._refuse(name, "a buffer", value, "assign a tensor")
+            self._register(BUFFERS, name, value)
+
+    def _refuse(self, name: str, what: str, value: Any, otherwise: str) -> None:
+        raise TypeError(
+            f"{type(self).__name__}.{name}: is {what}, got {type(value).__name__}; {otherwise}"
+        )
+
+    def _vacate(self, kind: str, name: str) -> None:
+        """Takes away what else has a name."""
+        if name not in held(self, kind):
+            for other in KINDS:
+                if name in held(self, other):
+                    self._unregister(other, name)
+            self.__dict__.pop(name, None)
+
+    def __setstate__(self, state: Any) -> None:
+        own, slots = state if isinstance(state, tuple) else (state, None)
+        self.__dict__.update(own or {})
+        for name, value in (slots or {}).items():
+            object.__setattr__(self, name, value)
+        for kind in (*KINDS, UNSAVED):  # a shallow copy registers for itself
+            if kind in self.__dict__:
+                self.__dict__[kind] = self.__dict__[kind].copy()
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Sets a tensor that is not trained, and saved with the module where `persistent`."""
         if not isinstance(tensor, (Tensor, type(None))):
             raise TypeError(f"buffer {name!r}: expected a tensor, got {type(tensor).__name__}")
-        self._check_name("buffer", name, free=name not in self._buffer_names)
-        self._note_buffer(name, persistent)
-        object.__setattr__(self, name, tensor)
+        self._check_name("buffer", BUFFERS, name)
+        self._register(BUFFERS, name, tensor)
+        unsaved: set[str] = self.__dict__.setdefault(UNSAVED, set())
+        (unsaved.discard if persistent else unsaved.add)(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Sets a parameter, or None in its place."""
+        """Sets a parameter, or None in its place; one that is there under the name is replaced."""
         if not isinstance(param, (Parameter, type(None))):
             raise TypeError(f"parameter {name!r}: expected a Parameter, got {type(param).__name__}")
-        self._check_name("parameter", name)
-        setattr(self, name, param)
+        self._check_name("parameter", PARAMETERS, name)
+        self._register(PARAMETERS, name, param)
 
-    def register_module(self, name: str, module: Module | None) -> None:
-        """Sets a submodule, or None in its place."""
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Sets a submodule, or None in its place; one that is there under the name is replaced."""
         if not isinstance(module, (Module, type(None))):
             raise TypeError(f"module {name!r}: expected a Module, got {type(module).__name__}")
-        self._check_name("module", name)
-        setattr(self, name, module)
+        self._check_name("module", MODULES, name)
+        self._register(MODULES, name, module)
 
-    add_module = register_module
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Another name of `add_module`."""
+        self.add_module(name, module)
+
+    def _check_name(self, what: str, kind: str, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{what}: a name is text, got {name!r}")
+        if not name or "." in name:
+            raise ValueError(f"{what} {name!r}: a name is not empty and has no dots")
+        attributes = (self.__dict__.get(name), getattr(type(self), name, None))
+        taken = self._shows(name) and attributes != (None, None)
+        if taken and name not in held(self, kind):
+            raise ValueError(f"{what} {name!r}: {type(self).__name__} has that attribute already")
+
+    # ---- what there is, by dotted name ----
 
     def get_submodule(self, target: str) -> Module:
         """The module of a dotted name; '' is this one. Raises AttributeError where there is none.
@@ -94,7 +194,7 @@ class Module(tw._core._ModuleCall):
         """
         module = self
         for name in target.split(".") if target else ():
-            child = dict(module.named_children()).get(name)
+            child = held(module, MODULES).get(name)
             if child is None:
                 raise AttributeError(
                     f"{type(self).__name__}: {target!r}: {type(module).__name__} has no module "
@@ -105,19 +205,19 @@ class Module(tw._core._ModuleCall):
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter of a dotted name. Raises AttributeError where there is none."""
-        return self._get_tensor(target, "parameter", is_parameter=True)  # type: ignore[return-value]
+        return self._get_tensor(target, "parameter", PARAMETERS)  # type: ignore[return-value]
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer of a dotted name. Raises AttributeError where there is none."""
-        return self._get_tensor(target, "buffer", is_parameter=False)
+        return self._get_tensor(target, "buffer", BUFFERS)
 
-    def _get_tensor(self, target: str, kind: str, is_parameter: bool) -> Tensor:
+    def _get_tensor(self, target: str, what: str, kind: str) -> Tensor:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
-        value = dict(module._own_tensors()).get(name)
-        if value is None or isinstance(value, Parameter) is not is_parameter:
+        value: Tensor | None = held(module, kind).get(name)
+        if value is None:
             raise AttributeError(
-                f"{type(self).__name__}: {target!r}: {type(module).__name__} has no {kind} {name!r}"
+                f"{type(self).__name__}: {target!r}: {type(module).__name__} has no {what} {name!r}"
             )
         return value
 
@@ -139,118 +239,44 @@ class Module(tw._core._ModuleCall):
         if not isinstance(module, Module):
             raise TypeError(f"set_submodule: expected a Module, got {type(module).__name__}")
         parent = self.get_submodule(path)
-        if name not in dict(parent.named_children()) and (strict or hasattr(parent, name)):
+        if held(parent, MODULES).get(name) is None and (strict or hasattr(parent, name)):
             raise AttributeError(
                 f"{type(self).__name__}: {target!r}: {type(parent).__name__} has no module {name!r}"
             )
-        parent._set_child(name, module)
-
-    def _set_child(self, name: str, module: Module) -> None:
-        setattr(self, name, module)
-
-    def _note_buffer(self, name: str, persistent: bool) -> None:
-        if name not in self._buffer_names:
-            self._buffer_names = (*self._buffer_names, name)
-        unsaved = tuple(other for other in self._unsaved_names if other != name)
-        self._unsaved_names = unsaved if persistent else (*unsaved, name)
-
-    def _check_name(self, kind: str, name: str, free: bool = True) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"{kind}: a name is text, got {name!r}")
-        if not name or "." in name:
-            raise ValueError(f"{kind} {name!r}: a name is not empty and has no dots")
-        if free and hasattr(self, name):
-            raise ValueError(f"{kind} {name!r}: {type(self).__name__} has that attribute already")
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> HookRemover:
-        """Calls hook(module, args) before each forward; what it returns replaces the arguments.
-
-        With `with_kwargs` it is hook(module, args, kwargs), which returns None or (args, kwargs).
-        """
-        return self._own_hooks().add("forward_pre", hook, prepend, with_kwargs=with_kwargs)
-
-    def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> HookRemover:
-        """Calls hook(module, args, result) after each forward; what it returns is the result.
-
-        With `with_kwargs` it is hook(module, args, kwargs, result). With `always_call` it is called
-        with the result None as well where forward raised.
-        """
-        return self._own_hooks().add(
-            "forward", hook, prepend, with_kwargs=with_kwargs, always_call=always_call
-        )
-
-    def register_full_backward_pre_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> HookRemover:
-        """Calls hook(module, grad_output) before the gradients of a forward are computed.
-
-        `grad_output` is a tuple by result; a tuple that is returned replaces it.
-        """
-        return self._own_hooks().add("backward_pre", hook, prepend)
-
-    def register_full_backward_hook(
-        self, hook: Callable[..., Any], prepend: bool = False
-    ) -> HookRemover:
-        """Calls hook(module, grad_input, grad_output) when those of the inputs are computed.
-
-        `grad_input` is a tuple by positional argument; a tuple that is returned replaces it.
-        """
-        return self._own_hooks().add("backward", hook, prepend)
-
-    def register_state_dict_pre_hook(self, hook: Callable[..., None]) -> HookRemover:
-        """Calls hook(module, prefix, keep_vars) before `state_dict` reads the module's tensors."""
-        return self._own_hooks().add("state_pre", hook, False)
-
-    def register_state_dict_post_hook(self, hook: Callable[..., None]) -> HookRemover:
-        """Calls hook(module, state_dict, prefix, {}) with the state that it may change."""
-        return self._own_hooks().add("state", hook, False)
-
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> HookRemover:
-        """Calls hook(module, state_dict, prefix, {}, strict, missing, unexpected, errors).
-
-        It may change the state, a copy, before that is checked, and add to the list `errors`.
-        """
-        return self._own_hooks().add("load_pre", hook, False)
-
-    def register_load_state_dict_post_hook(self, hook: Callable[..., None]) -> HookRemover:
-        """Calls hook(module, keys) after a state was loaded, with what differed in names."""
-        return self._own_hooks().add("load", hook, False)
-
-    def _own_hooks(self) -> ModuleHooks:
-        if self._call_hooks is None:
-            self._call_hooks = ModuleHooks()
-        return self._call_hooks
+        setattr(parent, name, module)
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """Direct submodules in order of assignment."""
-        for name, value in list(vars(self).items()):  # other threads may set attributes meanwhile
-            if isinstance(value, Module):
-                yield name, value
+        """Direct submodules in order, each once even where it has several names."""
+        yield from _each_once(present(self, MODULES))
 
     def children(self) -> Iterator[Module]:
-        """Direct submodules."""
+        """Direct submodules, each once."""
         for _, child in self.named_children():
             yield child
 
     def named_modules(
-        self, prefix: str = "", remove_duplicate: bool = True
+        self,
+        memo: set[Module] | str | None = None,
+        prefix: str = "",
+        remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Module]]:
         """This module ('' or `prefix`) and all below it, each once, parents first.
 
-        Without `remove_duplicate` under each of its names that lead through no module twice.
+        Without `remove_duplicate` under each of its names that lead through no module twice. `memo`
+        are modules that are left out; text in its place is the prefix.
         """
-        yield from (
-            self._walk_once(prefix, set()) if remove_duplicate else self._walk_names(prefix, ())
-        )
+        if isinstance(memo, str):
+            memo, prefix = None, memo
+        memo = set() if memo is None else memo if remove_duplicate else {*memo}
+        if self in memo:
+            return
+        memo.add(self)
+        yield prefix, self
+        for name, child in present(self, MODULES):
+            path = join_names(prefix, name)
+            yield from child.named_modules(
+                memo=memo, prefix=path, remove_duplicate=remove_duplicate
+            )
 
     def modules(self) -> Iterator[Module]:
         """This module and all below it, each once."""
@@ -261,9 +287,9 @@ class Module(tw._core._ModuleCall):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """All parameters with dotted names, each once even where shared."""
-        for name, value in self._named_tensors(prefix, recurse, remove_duplicate):
-            if isinstance(value, Parameter):
-                yield name, value
+        yield from self._named_members(
+            lambda module: present(module, PARAMETERS), prefix, recurse, remove_duplicate
+        )
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters, each once."""
@@ -274,111 +300,40 @@ class Module(tw._core._ModuleCall):
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """All buffers with dotted names, each once even where shared."""
-        for name, value in self._named_tensors(prefix, recurse, remove_duplicate):
-            if not isinstance(value, Parameter):
-                yield name, value
+        yield from self._named_members(
+            lambda module: present(module, BUFFERS), prefix, recurse, remove_duplicate
+        )
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """All buffers, each once."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
-        """Parameters and persistent buffers by dotted name; they share memory.
-
-        They carry no gradient, unless `keep_vars` gives the parameters themselves. What is shared
-        stands under each of its names; a way back to a module above ends there.
-        """
-        modules = list(self._walk_names("", ()))
-        call_state_hooks("state_pre", modules, lambda own: (prefix + own, keep_vars))
-        state = {
-            prefix + name: value if keep_vars else value.detach()
-            for name, value in _tensors_of(modules, saved_only=True)
-        }
-        call_state_hooks("state", modules[::-1], lambda own: (state, prefix + own, {}))
-        return state
-
-    def load_state_dict(
-        self, state: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> KeyDifferences:
-        """Copies values in by name; dtypes are converted.
-
-        With `assign` nothing is copied: the module's tensors have the memory of `state`, in its
-        dtypes and on its devices, from then on. Parameters stay the same objects.
-
-        Values are tensors or arrays of other libraries, so that the state of a PyTorch module of
-        the same names loads as it is. Raises TypeError where `state` is no dict with text as keys,
-        and ValueError that lists missing and unexpected names (when strict) and values that do not
-        fit (shape, complex into real, read-only memory here) or cannot be read; the module is then
-        unchanged.
-        """
-        modules = list(self._walk_names("", ()))
-        errors: list[str] = []
-        if any(module._call_hooks for _, module in modules) and isinstance(state, Mapping):
-            state = dict(state)
-            rest: tuple[Any, ...] = (strict, [], [], errors)
-            call_state_hooks("load_pre", modules, lambda own: (state, own, {}, *rest))
-        own = {name: value.detach() for name, value in _tensors_of(modules, saved_only=True)}
-        put = partial(assign_tensor, self) if assign else None
-        keys = load_state(type(self).__name__, own, state, strict, errors, put)
-        call_state_hooks("load", modules[::-1], lambda _: (keys,))
-        return keys
-
-    def to(self: M, *args: Any, **kwargs: Any) -> M:
-        """Converts parameters and buffers in place: `to(dtype)`, `to(device)`, `to(tensor)`.
-
-        A dtype is for those that hold floating or complex numbers. Parameters stay the same
-        objects, with their gradients converted; optimisers that have steps behind them keep states
-        of the dtype before. With non_blocking=True copies to and from a GPU go on when it returns,
-        as those of `Tensor.to`; ops wait for them. Raises TypeError for dtypes that are neither
-        floating nor complex.
-        """
-        convert(self, *requested(args, kwargs))
-        return self
-
-    def to_empty(self: M, *, device: str | None, recurse: bool = True) -> M:
-        """Gives parameters and buffers new memory on a device, with whatever lies there as values.
-
-        For modules whose values are set afterwards, by a saved state for example: nothing is
-        copied. Parameters stay the same objects, without gradients. `device` None is where each of
-        them is; without `recurse` those of submodules stay. Raises TypeError or ValueError for what
-        is no device. Source: PyTorch's torch.nn.Module.to_empty.
-        """
-        emptied(self, device, recurse)
-        return self
-
-    def type(self: M, dst_type: tw.dtype) -> M:
-        """Converts floating parameters and buffers to a dtype."""
-        return self.to(dst_type)
-
-    def float(self: M) -> M:
-        """Converts floating parameters and buffers to float32."""
-        return self.to(tw.float32)
-
-    def double(self: M) -> M:
-        """Converts floating parameters and buffers to float64."""
-        return self.to(tw.float64)
-
-    def half(self: M) -> M:
-        """Converts floating parameters and buffers to float16."""
-        return self.to(tw.float16)
-
-    def bfloat16(self: M) -> M:
-        """Converts floating parameters and buffers to bfloat16."""
-        return self.to(tw.bfloat16)
-
-    def cpu(self: M) -> M:
-        """Moves parameters and buffers to the CPU."""
-        return self.to("cpu")
-
-    def cuda(self: M, device: int | str | None = None) -> M:
-        """Moves parameters and buffers to a GPU: the first, or one by number or name."""
-        return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
+    def _named_members(
+        self,
+        get_members_fn: Callable[[Any], Iterable[tuple[str, Any]]],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        modules: Iterable[tuple[str, Module]] = [(prefix, self)]
+        if recurse:
+            modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        members = (
+            (join_names(path, name), value)
+            for path, module in modules
+            for name, value in get_members_fn(module)
+            if value is not None
+        )
+        yield from _each_once(members) if remove_duplicate else members
 
     def train(self: M, mode: bool = True) -> M:
         """Sets training mode here and below; Dropout acts only in training mode."""
-        for module in self.modules():
-            module.training = mode
+        with visiting("train", self) as enters:
+            if enters:
+                self.training = mode
+                for child in self.children():
+                    child.train(mode)
         return self
 
     def eval(self: M) -> M:
@@ -395,64 +350,32 @@ class Module(tw._core._ModuleCall):
         """Drops every parameter's gradient, or with set_to_none=False sets it to 0."""
         clear_grads(list(self.parameters()), set_to_none)
 
-    def apply(self: M, function: Callable[[Module], object]) -> M:
-        """Calls `function` on every module below, each once, then on this one."""
-        for module in self._children_first(set()):
-            function(module)
+    def apply(self: M, fn: Callable[[Module], object]) -> M:
+        """Calls `fn` on every module below, each once, then on this one."""
+        with visiting(("apply", id(fn)), self, once=True) as enters:
+            if enters:
+                for child in self.children():
+                    child.apply(fn)
+                fn(self)
         return self
 
     def extra_repr(self) -> str:
         """What stands between the brackets of `repr`: the layer's settings."""
         return ""
 
+    def _get_name(self) -> str:
+        """What `repr` calls the module."""
+        return type(self).__name__
+
     @reprlib.recursive_repr("...")
     def __repr__(self) -> str:
-        lines = [f"({name}): {child!r}" for name, child in self.named_children()]
-        name, settings = type(self).__name__, self.extra_repr()
+        lines = [f"({name}): {child!r}" for name, child in held(self, MODULES).items()]
+        name, settings = self._get_name(), self.extra_repr()
         if not lines:
             return f"{name}({settings})"
         if settings:
             lines = [settings, *lines]
         return f"{name}(\n" + textwrap.indent("\n".join(lines), "  ") + "\n)"
-
-    def _walk_once(self, name: str, seen: set[int]) -> Iterator[tuple[str, Module]]:
-        """Parents first, each module under the first of its names."""
-        if id(self) in seen:
-            return
-        seen.add(id(self))
-        yield name, self
-        for key, child in self.named_children():
-            yield from child._walk_once(join_names(name, key), seen)
-
-    def _walk_names(self, name: str, above: tuple[Module, ...]) -> Iterator[tuple[str, Module]]:
-        """Parents first, under all names that lead through no module twice."""
-        yield name, self
-        above = (*above, self)
-        for key, child in self.named_children():
-            if not any(child is module for module in above):
-                yield from child._walk_names(join_names(name, key), above)
-
-    def _children_first(self, seen: set[int]) -> Iterator[Module]:
-        seen.add(id(self))
-        for child in self.children():
-            if id(child) not in seen:
-                yield from child._children_first(seen)
-        yield self
-
-    def _own_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Parameters and buffers of this module alone."""
-        for key, value in list(vars(self).items()):
-            is_buffer = value is not None and key in self._buffer_names
-            if is_buffer or isinstance(value, Parameter):
-                yield key, value
-
-    def _named_tensors(
-        self, prefix: str, recurse: bool, remove_duplicate: bool
-    ) -> Iterator[tuple[str, Tensor]]:
-        modules: Iterator[tuple[str, Module]] = iter([(prefix, self)])
-        if recurse:
-            modules = self.named_modules(prefix, remove_duplicate)
-        yield from _each_once(_tensors_of(modules), remove_duplicate)
 
 
 def _own_init(cls: type) -> None:
@@ -468,23 +391,9 @@ def _own_init(cls: type) -> None:
         type.__setattr__(cls, "__init__", own)
 
 
-def _tensors_of(
-    modules: Iterable[tuple[str, Module]], saved_only: bool = False
-) -> Iterator[tuple[str, Tensor]]:
-    for prefix, module in modules:
-        for key, value in module._own_tensors():
-            if not (saved_only and key in module._unsaved_names):
-                yield join_names(prefix, key), value
-
-
-def _each_once(pairs: Iterator[tuple[str, T]], remove_duplicate: bool) -> Iterator[tuple[str, T]]:
+def _each_once(pairs: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     seen: set[int] = set()
     for name, value in pairs:
-        if not remove_duplicate or id(value) not in seen:
+        if id(value) not in seen:
             seen.add(id(value))
             yield name, value
-
-
-def join_names(prefix: str, name: str) -> str:
-    """A dotted name."""
-    return f"{prefix}.{name}" if prefix else name

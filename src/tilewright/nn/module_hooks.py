@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -49,34 +49,127 @@ class ModuleHooks:
         if not callable(function):
             raise TypeError(f"a hook must be callable, got {type(function).__name__}")
         hooks: dict[int, Hook] = getattr(self, kind)
-        number = next(_ids)
+        # Hooks that were unpickled bring numbers of another process.
+        number = next(number for number in _ids if number not in hooks)
         added = {number: Hook(function, **options)}
-        _core._note_module_hooks()
-        # A new dict: calls that are under way go on with the one they have.
-        setattr(self, kind, {**added, **hooks} if prepend else {**hooks, **added})
+        self._change(kind, {**added, **hooks} if prepend else {**hooks, **added})
         return HookRemover(self, kind, number)
+
+    def remove(self, kind: str, number: int) -> None:
+        hooks: dict[int, Hook] = getattr(self, kind)
+        self._change(kind, {key: hook for key, hook in hooks.items() if key != number})
+
+    def _change(self, kind: str, hooks: dict[int, Hook]) -> None:
+        """A new dict: calls that are under way go on with the one they have."""
+        _core._note_module_hooks()
+        setattr(self, kind, hooks)
 
 
 class HookRemover:
-    """A registered hook: `remove` ends it, as does the end of a `with` block around it."""
+    """A registered hook: `remove` ends it, as does the end of a `with` block around it.
+
+    Copied or pickled together with the module it ends the copy's hook.
+    """
 
     def __init__(self, hooks: ModuleHooks, kind: str, number: int) -> None:
-        self._hooks = weakref.ref(hooks)
+        self._hooks: weakref.ref[ModuleHooks] | None = weakref.ref(hooks)
         self._kind = kind
         self._number = number
 
     def remove(self) -> None:
         """Removes the hook; a second call does nothing."""
-        hooks = self._hooks()
+        hooks = self._hooks and self._hooks()
         if hooks is not None:
-            left = {k: v for k, v in getattr(hooks, self._kind).items() if k != self._number}
-            setattr(hooks, self._kind, left)
+            hooks.remove(self._kind, self._number)
 
     def __enter__(self) -> HookRemover:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.remove()
+
+    def __getstate__(self) -> tuple[ModuleHooks | None, str, int]:
+        return self._hooks and self._hooks(), self._kind, self._number
+
+    def __setstate__(self, state: tuple[ModuleHooks | None, str, int]) -> None:
+        hooks, self._kind, self._number = state
+        self._hooks = None if hooks is None else weakref.ref(hooks)
+
+
+class Hooked:
+    """The part of a module that takes hooks."""
+
+    __slots__ = ()
+
+    _call_hooks: ModuleHooks | None = None
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookRemover:
+        """Calls hook(module, args) before each forward; what it returns replaces the arguments.
+
+        With `with_kwargs` it is hook(module, args, kwargs), which returns None or (args, kwargs).
+        """
+        return self._own_hooks().add("forward_pre", hook, prepend, with_kwargs=with_kwargs)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> HookRemover:
+        """Calls hook(module, args, result) after each forward; what it returns is the result.
+
+        With `with_kwargs` it is hook(module, args, kwargs, result). With `always_call` it is called
+        with the result None as well where forward raised.
+        """
+        return self._own_hooks().add(
+            "forward", hook, prepend, with_kwargs=with_kwargs, always_call=always_call
+        )
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> HookRemover:
+        """Calls hook(module, grad_output) before the gradients of a forward are computed.
+
+        `grad_output` is a tuple by result; a tuple that is returned replaces it.
+        """
+        return self._own_hooks().add("backward_pre", hook, prepend)
+
+    def register_full_backward_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> HookRemover:
+        """Calls hook(module, grad_input, grad_output) when those of the inputs are computed.
+
+        `grad_input` is a tuple by positional argument; a tuple that is returned replaces it.
+        """
+        return self._own_hooks().add("backward", hook, prepend)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., None]) -> HookRemover:
+        """Calls hook(module, prefix, keep_vars) before `state_dict` reads the module's tensors."""
+        return self._own_hooks().add("state_pre", hook, False)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., None]) -> HookRemover:
+        """Calls hook(module, state_dict, prefix, metadata) with the state that it may change."""
+        return self._own_hooks().add("state", hook, False)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> HookRemover:
+        """Calls hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors).
+
+        It may change the state, a copy, before that is checked, and add to the list `errors`.
+        """
+        return self._own_hooks().add("load_pre", hook, False)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., None]) -> HookRemover:
+        """Calls hook(module, keys) after a state was loaded, with what differed in names."""
+        return self._own_hooks().add("load", hook, False)
+
+    def _own_hooks(self) -> ModuleHooks:
+        if self._call_hooks is None:
+            self._call_hooks = ModuleHooks()
+        return self._call_hooks
 
 
 def call_hooked(module: Module, hooks: ModuleHooks, args: Any, kwargs: Any) -> Any:
@@ -124,20 +217,15 @@ def _after(module: Module, hook: Hook, args: Any, kwargs: Any, result: Any) -> A
     return result if changed is None else changed
 
 
-def call_state_hooks(
-    kind: str,
-    modules: Iterable[tuple[str, Module]],
-    arguments: Callable[[str], tuple[Any, ...]],
-) -> None:
-    """Calls a kind's hooks of all modules, each with what `arguments` makes of its prefix."""
-    for name, module in modules:
-        hooks: dict[int, Hook] = getattr(module._call_hooks, kind, {})
-        for hook in hooks.values():
-            if hook.function(module, *arguments(f"{name}." if name else "")) is not None:
-                raise RuntimeError(
-                    f"{type(module).__name__}: a hook of states changes what it is given and "
-                    "returns None"
-                )
+def call_state_hooks(kind: str, module: Any, *arguments: Any) -> None:
+    """Calls a module's hooks of a kind that concerns states."""
+    hooks: dict[int, Hook] = getattr(module._call_hooks, kind, {})
+    for hook in hooks.values():
+        if hook.function(module, *arguments) is not None:
+            raise RuntimeError(
+                f"{type(module).__name__}: a hook of states changes what it is given and "
+                "returns None"
+            )
 
 
 class _Boundary:

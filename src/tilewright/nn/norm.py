@@ -32,7 +32,9 @@ class _LastAxes(Module):
             raise ValueError(f"{name}: normalized_shape has no axes")
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        self.weight = _parameter(tw.ones, self.normalized_shape, elementwise_affine, device, dtype)
+        self.register_parameter(
+            "weight", _parameter(tw.ones, self.normalized_shape, elementwise_affine, device, dtype)
+        )
 
     def reset_parameters(self) -> None:
         """Weights of 1, biases of 0."""
@@ -70,7 +72,10 @@ class LayerNorm(_LastAxes):
     ) -> None:
         super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
         has_bias = elementwise_affine and bias
-        self.bias = _parameter(tw.zeros, self.normalized_shape, has_bias, device, dtype)
+        self.register_parameter(
+            "bias", _parameter(tw.zeros, self.normalized_shape, has_bias, device, dtype)
+        )
+        self.reset_parameters()
 
     def forward(self, x: Tensor) -> Tensor:
         return tw.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -97,6 +102,7 @@ class RMSNorm(_LastAxes):
         dtype: tw.dtype | None = None,
     ) -> None:
         super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
+        self.reset_parameters()
 
     def forward(self, x: Tensor) -> Tensor:
         return tw.rms_norm(x, self.normalized_shape, self.weight, self.eps)
@@ -134,8 +140,13 @@ class GroupNorm(Module):
             )
         self.eps = eps
         self.affine = affine
-        self.weight = _parameter(tw.ones, (self.num_channels,), affine, device, dtype)
-        self.bias = _parameter(tw.zeros, (self.num_channels,), affine, device, dtype)
+        self.register_parameter(
+            "weight", _parameter(tw.ones, (self.num_channels,), affine, device, dtype)
+        )
+        self.register_parameter(
+            "bias", _parameter(tw.zeros, (self.num_channels,), affine, device, dtype)
+        )
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Weights of 1, biases of 0."""
@@ -176,14 +187,16 @@ class _OfChannels(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         shape = (self.num_features,)
-        self.weight = _parameter(tw.ones, shape, affine, device, dtype)
-        self.bias = _parameter(tw.zeros, shape, affine, device, dtype)
+        self.register_parameter("weight", _parameter(tw.ones, shape, affine, device, dtype))
+        self.register_parameter("bias", _parameter(tw.zeros, shape, affine, device, dtype))
         if track_running_stats:
             self.register_buffer("running_mean", tw.zeros(shape, device=device, dtype=dtype))
             self.register_buffer("running_var", tw.ones(shape, device=device, dtype=dtype))
             self.register_buffer("num_batches_tracked", tw.zeros((), device=device, dtype=tw.int64))
         else:
-            self.running_mean = self.running_var = self.num_batches_tracked = None
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                self.register_buffer(name, None)
+        self.reset_parameters()
 
     def reset_running_stats(self) -> None:
         """Running means of 0 and variances of 1, of no batches."""
@@ -211,8 +224,8 @@ class _BatchNorm(_OfChannels):
     def forward(self, x: Tensor) -> Tensor:
         _check_axes(self, x, self._axes, ("batch", "channels") if len(self._axes) == 3 else ())
         _check_channels(self, x, 1, self.num_features)
-        counts = self.training and self.num_batches_tracked is not None
         tracks = not self.training or self.track_running_stats
+        counts = self.training and tracks
         y = tw.batch_norm(
             x,
             self.running_mean if tracks else None,
@@ -232,7 +245,8 @@ class _BatchNorm(_OfChannels):
         """How far running statistics move: by default a tenth; a batch's share where all count."""
         if self.momentum is not None:
             return self.momentum
-        assert self.num_batches_tracked is not None
+        if self.num_batches_tracked is None:  # nobody counts
+            return 0.0
         with tw.no_grad():
             return 1 / (self.num_batches_tracked + 1).astype(tw.float64)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import tilewright as tw
 from tilewright import Generator, Tensor
@@ -62,3 +63,11 @@ def orthogonal_columns(rows: int, columns: int, generator: Generator | None) -> 
             inner.append(column / tw.sqrt(tw.sum(column * column)))
         done = tw.concat([done, *inner], axis=1)
     return done
+
+
+def draw_first(module: Any, generator: Generator | None) -> None:
+    """The first values of a layer: its `reset_parameters`, which a class may define without one."""
+    if generator is None:
+        module.reset_parameters()
+    else:
+        module.reset_parameters(generator)

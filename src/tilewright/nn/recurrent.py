@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import tilewright as tw
 from tilewright import Generator, Tensor
 from tilewright.nn.packed_sequence import PackedSequence
+from tilewright.nn.random_values import draw_first
 from tilewright.nn.recurrent_weights import RecurrentWeights, Weights, check_nonlinearity
 
 Input = TypeVar("Input", Tensor, PackedSequence)
@@ -44,7 +45,7 @@ class _Recurrent(RecurrentWeights):
         for layer, reverse in self._passes():
             width = hidden_size * (1 + bidirectional) if layer else input_size
             self._add_weights(_suffix(layer, reverse), width, device, dtype)
-        self.reset_parameters(generator)
+        draw_first(self, generator)
 
     def _probability(self, dropout: float) -> float:
         name = type(self).__name__

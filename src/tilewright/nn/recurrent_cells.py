@@ -5,6 +5,7 @@ from __future__ import annotations
 import tilewright as tw
 from tilewright import Generator, Tensor
 from tilewright.nn.parameter import Parameter
+from tilewright.nn.random_values import draw_first
 from tilewright.nn.recurrent_weights import RecurrentWeights, check_nonlinearity
 
 
@@ -30,7 +31,7 @@ class _Cell(RecurrentWeights):
         self.hidden_size = self._size("hidden_size", hidden_size)
         self.bias = bias
         self._add_weights("", input_size, device, dtype)
-        self.reset_parameters(generator)
+        draw_first(self, generator)
 
     def _with_batch(self, x: Tensor, given: dict[str, Tensor | None]) -> list[Tensor]:
         """Input and states, each (batch, features)."""

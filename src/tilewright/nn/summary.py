@@ -177,7 +177,7 @@ def twin_on(model: Module, device: str) -> Module:
     """A copy without hooks; on the null device without values."""
     memo: dict[int, Any] = {}
     for module in model.modules():
-        for _, x in module._own_tensors():
+        for x in (*module.parameters(recurse=False), *module.buffers(recurse=False)):
             if device == "null" and id(x) not in memo:
                 empty = tw.empty(x.shape, dtype=x.dtype, device=device)
                 memo[id(x)] = (
@@ -205,8 +205,7 @@ def _layers(model: Module) -> list[Layer]:
     layers: list[Layer] = []
     counted: set[int] = set()
     for path, module in model.named_modules():
-        own = [x for _, x in module._own_tensors() if isinstance(x, Parameter)]
-        own = [x for x in own if id(x) not in counted]
+        own = [x for x in module.parameters(recurse=False) if id(x) not in counted]
         counted.update(map(id, own))
         sizes = [math.prod(x.shape) for x in own]
         trained = sum(n for n, x in zip(sizes, own, strict=True) if x.requires_grad)

@@ -14,7 +14,7 @@ _Layer = TypeVar("_Layer", bound=Module)
 
 
 def fuse_conv_bn_eval(conv: _Layer, bn: Module, transpose: bool = False) -> _Layer:
-    """A convolution that does what conv and then bn do in evaluation; `transpose` for transposed.
+    """A convolution that does what conv and then bn do in evaluation, transposed ones too.
 
     Raises RuntimeError for a layer in training and for a norm without running statistics. Source:
     PyTorch's torch.nn.utils.fuse_conv_bn_eval.
@@ -51,6 +51,8 @@ def fuse_conv_bn_weights(
 ) -> tuple[Parameter, Parameter]:
     """Weight and bias of such a layer, of those of both and the norm's running statistics.
 
+    They require grad where the layer's do.
+
     Shapes: conv_w (out, in, ...), or (in, out, ...) where transpose; the others (out,). Types:
     floating. Result: the same type.
     Raises ValueError for shapes that do not fit. Source: PyTorch's
@@ -61,9 +63,15 @@ def fuse_conv_bn_weights(
         scale = scale if bn_w is None else scale * bn_w
         bias = -bn_rm if conv_b is None else conv_b - bn_rm
         bias = bias * scale if bn_b is None else bias * scale + bn_b
-        lead = (1, -1) if transpose else (-1, 1)
-        weight = conv_w * scale.reshape((*lead, *(1 for _ in conv_w.shape[2:])))
-    return Parameter(weight.astype(conv_w.dtype)), Parameter(bias.astype(conv_w.dtype))
+        # Transposed weights are (groups * in, out of one group, ...).
+        groups = scale.shape[0] // conv_w.shape[1] if transpose else scale.shape[0]
+        grouped = conv_w.reshape((groups, -1, *conv_w.shape[1:]))
+        lead = (groups, 1, scale.shape[0] // groups)
+        weight = grouped * scale.reshape((*lead, *(1 for _ in conv_w.shape[2:])))
+        weight = weight.reshape(conv_w.shape).astype(conv_w.dtype)
+        bias = bias.astype(conv_w.dtype)
+    trains_bias = conv_b is not None and conv_b.requires_grad
+    return Parameter(weight, conv_w.requires_grad), Parameter(bias, trains_bias)
 
 
 def _fused(who: str, layer: Any, bn: Any, transpose: bool) -> Any:
@@ -80,6 +88,6 @@ def _fused(who: str, layer: Any, bn: Any, transpose: bool) -> Any:
         bn.eps,
         bn.weight,
         bn.bias,
-        transpose,
+        transpose or getattr(layer, "transposed", False),
     )
     return fused

@@ -7,7 +7,7 @@ stands in `module.parametrizations`, under the names that PyTorch's states have.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import tilewright as tw
 from tilewright import Tensor
@@ -35,11 +35,12 @@ class ParametrizationList(ModuleList):
         values = list(value) if self._several else [value]
         for i, each in enumerate(values):
             name = f"original{i}" if self._several else "original"
-            made = each.detach().copy() if each is original else each.detach()
-            if isinstance(original, Parameter):
-                setattr(self, name, Parameter(made, requires_grad=original.requires_grad))
+            if each is original and isinstance(original, Parameter):
+                setattr(self, name, original)  # which an optimizer may know
+            elif isinstance(original, Parameter):
+                setattr(self, name, Parameter(each.detach(), original.requires_grad))
             else:
-                self.register_buffer(name, made)
+                self.register_buffer(name, each.detach().copy() if each is original else each)
         self._count = len(values)
 
     def originals(self) -> list[Tensor]:
@@ -75,13 +76,10 @@ class _Chains(ModuleDict):
     """The lists by parameter, as attributes too."""
 
     def __getattr__(self, name: str) -> Module:
-        chains = vars(self).get("_by_name", {})
-        if name not in chains:
-            raise AttributeError(f"parametrizations: no parameter {name!r} is computed")
-        return chains[name]  # type: ignore[no-any-return]
+        raise AttributeError(f"parametrizations: no parameter {name!r} is computed")
 
-    def __repr__(self) -> str:
-        return super().__repr__().replace("_Chains(", "ModuleDict(", 1)
+    def _get_name(self) -> str:
+        return "ModuleDict"
 
 
 def register_parametrization(
@@ -126,8 +124,6 @@ def register_parametrization(
     with tw.no_grad():
         _check_same(was, chain(), tensor_name, unsafe)
     delattr(module, tensor_name)
-    if tensor_name in module._buffer_names:
-        module._buffer_names = tuple(n for n in module._buffer_names if n != tensor_name)
     if is_parametrized(module):
         base = type(module).__bases__[0]
     else:
@@ -168,9 +164,7 @@ def remove_parametrizations(
             "leave_parametrized=True keeps its value"
         )
     else:
-        value = originals[0].detach()
-    trained = isinstance(originals[0], Parameter)
-    needs_grad = originals[0].requires_grad
+        value = originals[0]
     base = type(module).__bases__[0]
     del chains[tensor_name]
     if len(chains):
@@ -178,11 +172,25 @@ def remove_parametrizations(
     else:
         del module.parametrizations  # type: ignore[attr-defined]
         module.__class__ = base
-    if trained:
-        module.register_parameter(tensor_name, Parameter(value, requires_grad=needs_grad))
+    if isinstance(originals[0], Parameter):
+        module.register_parameter(tensor_name, standing_for(value, originals))
     else:
         module.register_buffer(tensor_name, value)
     return module
+
+
+def standing_for(value: Tensor, originals: Sequence[Tensor]) -> Parameter:
+    """A parameter of that value: of those that it was computed from the one of its shape, if any.
+
+    An optimizer that trained that one goes on.
+    """
+    for x in originals:
+        if isinstance(x, Parameter) and (x.shape, x.dtype) == (value.shape, value.dtype):
+            if value is not x:
+                x.grad = None  # of what it was
+                tw._core._become(x, value)
+            return x
+    return Parameter(value, requires_grad=originals[0].requires_grad)
 
 
 def _property(name: str) -> property:
@@ -200,7 +208,24 @@ def _give_own_class(module: Module, base: type[Module]) -> None:
     names = list(module.parametrizations.keys())  # type: ignore[attr-defined]
     # Elsewhere than in the package: Module.__init_subclass__ leaves users' classes as they are.
     members: dict[str, Any] = {"__module__": "__main__", **{n: _property(n) for n in names}}
+    members["__reduce_ex__"] = _reduce
     module.__class__ = type(f"Parametrized{base.__name__}", (base,), members)
+
+
+def _reduce(module: Any, protocol: SupportsIndex) -> tuple[Any, ...]:
+    """For copies and pickles, which do not find a class of the module's own by name."""
+    base = type(module).__bases__[0]
+    return _of_class, (base,), module.__dict__, None, None, _set_state
+
+
+def _of_class(base: type[Module]) -> Module:
+    return base.__new__(base)
+
+
+def _set_state(module: Module, state: dict[str, Any]) -> None:
+    base = type(module)
+    module.__setstate__(state)
+    _give_own_class(module, base)
 
 
 def _check_same(before: Tensor, after: Any, name: str, unsafe: bool) -> None:

@@ -14,6 +14,7 @@ from tilewright.nn.formulas import normalize
 from tilewright.nn.module import Module
 from tilewright.nn.parameter import Parameter
 from tilewright.nn.utils.parametrizations import SpectralNorm, WeightNorm
+from tilewright.nn.utils.parametrize import standing_for
 
 M = TypeVar("M", bound=Module)
 
@@ -61,9 +62,9 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     weight = _taken("weight_norm", module, name)
     method = WeightNorm(dim)
     with tw.no_grad():
-        length, direction = method.right_inverse(weight.detach())
+        length, _ = method.right_inverse(weight.detach())
     module.register_parameter(f"{name}_g", Parameter(length, weight.requires_grad))
-    module.register_parameter(f"{name}_v", Parameter(direction, weight.requires_grad))
+    module.register_parameter(f"{name}_v", weight)  # which an optimizer may know
     return _computed(module, name, method)
 
 
@@ -106,7 +107,7 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
     return _removed("spectral_norm", module, name, ("_orig", "_u", "_v"))
 
 
-def _taken(function: str, module: Module, name: str) -> Tensor:
+def _taken(function: str, module: Module, name: str) -> Parameter:
     weight = vars(module).get(name)
     if not isinstance(weight, Parameter):
         raise ValueError(f"{function}: {type(module).__name__} has no parameter {name!r}")
@@ -132,15 +133,13 @@ def _removed(function: str, module: M, name: str, parts: tuple[str, ...]) -> M:
         raise ValueError(f"{function} of {name!r} not found in {type(module).__name__}")
     computed = known.pop(name)
     computed.hook.remove()
-    first = getattr(module, name + parts[0])
     with tw.no_grad():
         training = module.training
         module.training = False
         value = computed.value(module).detach().copy()
         module.training = training
-    gone = tuple(name + part for part in parts)
-    for part in (name, *gone):
-        delattr(module, part)
-    module._buffer_names = tuple(n for n in module._buffer_names if n not in gone)
-    module.register_parameter(name, Parameter(value, first.requires_grad))
+    originals = [getattr(module, name + part) for part in parts]
+    for part in ("", *parts):
+        delattr(module, name + part)
+    module.register_parameter(name, standing_for(value, originals))
     return module
