@@ -84,8 +84,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def reset_parameters(self, generator: Generator | None = None) -> None:
         """Draws new weights and biases."""
-        for layer in (self.head, *(layer for cluster in self.tail for layer in cluster)):
-            draw_first(layer, generator)
+        draw_first(self.head, generator)
+        for cluster in self.tail:
+            for layer in cluster.children():
+                draw_first(layer, generator)
 
     def forward(self, input: Tensor, target: Tensor) -> OutputAndLoss:
         self._check(input, target)

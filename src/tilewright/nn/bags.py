@@ -168,10 +168,10 @@ def _spans(input: Tensor, offsets: Tensor, include_last: bool) -> tuple[Tensor, 
     rises = all(begin <= end for begin, end in zip(begins, ends, strict=True))
     covered = (begins[0], ends[-1]) if begins else (0, 0)
     if not rises or covered != (0, length):
-        end = f"end with {length}" if include_last else f"stay within {length}"
+        end = "end with" if include_last else "stay within"
         raise ValueError(
-            f"embedding_bag: offsets must begin with 0, rise and {end}, the number of indices, got "
-            f"{offsets.tolist()}"
+            f"embedding_bag: offsets must rise from 0 and {end} the number of indices, {length}, "
+            f"got {offsets.tolist()}"
         )
     starts = tw.asarray(begins, dtype=tw.int64, device=input.device)
     sizes = [end - begin for begin, end in zip(begins, ends, strict=True)]

@@ -148,12 +148,12 @@ class Sequential(_Stack):
     def __mul__(self: S, times: int) -> S:
         if times < 1:
             raise ValueError(f"{type(self).__name__}: can be repeated once or more, got {times}")
-        return sum((list(self) for _ in range(times - 1)), start=self[:])  # type: ignore[arg-type]
+        return self[:].extend(list(self) * (times - 1))
 
     __rmul__ = __mul__
 
     def __imul__(self: S, times: int) -> S:
-        return self.extend((self * times)[len(self) :])
+        return self.extend(list(self) * (times - 1))
 
 
 class ModuleList(_Stack):
@@ -238,16 +238,17 @@ class _Values(_Container):
 
     def _put(self, name: str, value: Any) -> None:
         """Tensors become parameters."""
-        who = type(self).__name__
         if isinstance(value, Module):
             self._check_module(value)
             self._vacate(MODULES, name)
             return self.add_module(name, value)
         if not isinstance(value, (Tensor, type(None))):
+            who = type(self).__name__
             raise TypeError(f"{who}: expected a Parameter, got {type(value).__name__}")
         self._vacate(PARAMETERS, name)
-        plain = isinstance(value, Tensor) and not isinstance(value, Parameter)
-        self.register_parameter(name, Parameter(value) if plain else value)
+        if isinstance(value, Tensor) and not isinstance(value, Parameter):
+            value = Parameter(value)
+        self.register_parameter(name, value)
 
     def _take(self, name: str) -> Any:
         value = self._held()[name]
@@ -390,7 +391,9 @@ class ParameterDict(_Values):
         return made
 
     def __ror__(self, other: _Pairs[Any]) -> ParameterDict:
-        return ParameterDict(other) | self
+        made = ParameterDict(other)
+        made.update(self.items())
+        return made
 
     def __ior__(self, other: _Pairs[Any]) -> ParameterDict:
         self.update(other)

@@ -256,7 +256,7 @@ class Module(tw._core._ModuleCall, Hooked, ModuleState, Converted):
 
     def named_modules(
         self,
-        memo: set[Module] | str | None = None,
+        memo: Any = None,
         prefix: str = "",
         remove_duplicate: bool = True,
     ) -> Iterator[tuple[str, Module]]:

@@ -78,9 +78,12 @@ class HookRemover:
 
     def remove(self) -> None:
         """Removes the hook; a second call does nothing."""
-        hooks = self._hooks and self._hooks()
+        hooks = self._target()
         if hooks is not None:
             hooks.remove(self._kind, self._number)
+
+    def _target(self) -> ModuleHooks | None:
+        return None if self._hooks is None else self._hooks()
 
     def __enter__(self) -> HookRemover:
         return self
@@ -89,7 +92,7 @@ class HookRemover:
         self.remove()
 
     def __getstate__(self) -> tuple[ModuleHooks | None, str, int]:
-        return self._hooks and self._hooks(), self._kind, self._number
+        return self._target(), self._kind, self._number
 
     def __setstate__(self, state: tuple[ModuleHooks | None, str, int]) -> None:
         hooks, self._kind, self._number = state
@@ -168,7 +171,7 @@ class Hooked:
 
     def _own_hooks(self) -> ModuleHooks:
         if self._call_hooks is None:
-            self._call_hooks = ModuleHooks()
+            self._call_hooks = ModuleHooks()  # type: ignore[misc]  # of the module, which has a dict
         return self._call_hooks
 
 

@@ -58,6 +58,8 @@ def fuse_conv_bn_weights(
     Raises ValueError for shapes that do not fit. Source: PyTorch's
     torch.nn.utils.fuse_conv_bn_weights.
     """
+    if not tw.isdtype(conv_w.dtype, "real floating"):
+        raise TypeError(f"fuse_conv_bn_weights: weights are floating, got {conv_w.dtype.name}")
     with tw.no_grad():
         scale = tw.rsqrt(bn_rv + bn_eps)
         scale = scale if bn_w is None else scale * bn_w

@@ -7,7 +7,7 @@ stands in `module.parametrizations`, under the names that PyTorch's states have.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
@@ -204,28 +204,28 @@ def _property(name: str) -> property:
 
 
 def _give_own_class(module: Module, base: type[Module]) -> None:
-    """One with a property for each parameter that is computed. Never changed: copies share it."""
-    names = list(module.parametrizations.keys())  # type: ignore[attr-defined]
+    names = tuple(module.parametrizations.keys())  # type: ignore[attr-defined]
+    module.__class__ = _own_class(base, names)
+
+
+def _own_class(base: type[Module], names: tuple[str, ...]) -> type[Module]:
+    """One with a property for each parameter that is computed."""
     # Elsewhere than in the package: Module.__init_subclass__ leaves users' classes as they are.
     members: dict[str, Any] = {"__module__": "__main__", **{n: _property(n) for n in names}}
-    members["__reduce_ex__"] = _reduce
-    module.__class__ = type(f"Parametrized{base.__name__}", (base,), members)
+    members["__reduce_ex__"] = lambda module, protocol: _reduced(module, base, names)
+    return type(f"Parametrized{base.__name__}", (base,), members)
 
 
-def _reduce(module: Any, protocol: SupportsIndex) -> tuple[Any, ...]:
-    """For copies and pickles, which do not find a class of the module's own by name."""
-    base = type(module).__bases__[0]
-    return _of_class, (base,), module.__dict__, None, None, _set_state
+def _reduced(module: Any, base: type[Module], names: tuple[str, ...]) -> tuple[Any, ...]:
+    """For copies and pickles, which find no class of a module's own by its name."""
+    state = module.__getstate__() if hasattr(module, "__getstate__") else module.__dict__
+    return _empty, (base, names), state
 
 
-def _of_class(base: type[Module]) -> Module:
-    return base.__new__(base)
-
-
-def _set_state(module: Module, state: dict[str, Any]) -> None:
-    base = type(module)
-    module.__setstate__(state)
-    _give_own_class(module, base)
+def _empty(base: type[Module], names: tuple[str, ...]) -> Module:
+    module = base.__new__(base)
+    module.__class__ = _own_class(base, names)
+    return module
 
 
 def _check_same(before: Tensor, after: Any, name: str, unsafe: bool) -> None:
