@@ -1,11 +1,11 @@
 // DLPack both ways: capsules over tensors, and tensors over capsules.
 #include "binding/dlpack.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
-
-#include <nanobind/stl/pair.h>
 
 #include "binding/casters.h"
 #include "binding/function.h"
@@ -80,7 +80,8 @@ PyObject* export_capsule(const Tensor& x, bool copied, const char* name, nb::han
                          0};
   out->managed.manager = out;
   out->managed.deleter = [](M* managed) {
-    nb::gil_scoped_acquire lock;  // the consumer may be on any thread
+    if (!Py_IsInitialized()) return;  // the process ends, and with it the memory
+    nb::gil_scoped_acquire lock;      // the consumer may be on any thread
     delete static_cast<Export<M>*>(managed->manager);
   };
   if constexpr (std::is_same_v<M, dlpack::ManagedVersioned>) {
@@ -97,34 +98,54 @@ PyObject* export_capsule(const Tensor& x, bool copied, const char* name, nb::han
   });
 }
 
+// Two whole numbers in a tuple, as DLPack has devices and versions.
+struct Pair {
+  bool given = false;
+  std::int64_t first = 0, second = 0;
+};
+Pair read_pair(nb::handle object) {
+  Pair pair;
+  if (!PyTuple_Check(object.ptr()) || PyTuple_GET_SIZE(object.ptr()) != 2) return pair;
+  pair.given = read_integer(PyTuple_GET_ITEM(object.ptr(), 0), pair.first) &&
+               read_integer(PyTuple_GET_ITEM(object.ptr(), 1), pair.second);
+  return pair;
+}
+
 // Where a consumer wants a tensor: where it is, or on the CPU.
-Tensor on_dlpack_device(const Tensor& x, nb::handle device, nb::handle copy_arg) {
+Tensor on_dlpack_device(const Tensor& x, nb::handle device, std::optional<bool> copy_arg) {
   if (device.is_none()) return x;
   const auto [kind, number] = dlpack_place(x);
-  const auto wanted = nb::cast<std::pair<std::int32_t, std::int32_t>>(device);
+  const Pair wanted = read_pair(device);
+  if (!wanted.given)
+    fail(ErrorKind::type, "__dlpack__: dl_device must be (device type, number), got ",
+         told(device.ptr()));
   if (wanted.first == kind && (kind == dlpack::kCpu || wanted.second == number)) return x;
   if (wanted.first != dlpack::kCpu)
     fail(ErrorKind::buffer, "__dlpack__: a tensor on '", x->elsewhere ? x.device()->name : "cpu",
          "' is not exported to device (", wanted.first, ", ", wanted.second,
          x->elsewhere ? ")" : "): only CPU memory is", "; move it there first");
-  if (copy_arg.is(nb::handle(Py_False)))
+  if (copy_arg == false)
     fail(ErrorKind::buffer, "__dlpack__: the CPU needs a copy, but copy=False was given");
   return to_device(x, nullptr);
 }
 
 PyObject* to_dlpack(const Tensor& x_in, nb::handle stream, nb::handle max_version,
-                    nb::handle device, nb::handle copy_arg) {
+                    nb::handle device, std::optional<bool> copy_arg) {
   refuse_graph(x_in, "__dlpack__");
   const Tensor moved = on_dlpack_device(x_in, device, copy_arg);
   const bool backwards = steps_backwards(moved);
-  if (backwards && copy_arg.is(nb::handle(Py_False)))
+  if (backwards && copy_arg == false)
     fail(ErrorKind::buffer,
          "__dlpack__: a view that steps backwards through memory needs a copy, but copy=False was "
          "given");
-  const bool copied = copy_arg.is(nb::handle(Py_True)) || backwards || !moved.is(x_in);
+  const bool copied = copy_arg == true || backwards || !moved.is(x_in);
   const Tensor x = copied && moved.is(x_in) ? copy(x_in) : moved;
   const nb::handle consumer = moved.is(x_in) ? stream : nb::handle(Py_None);
-  if (!max_version.is_none() && nb::cast<int>(max_version[0]) >= 1)
+  const Pair version = read_pair(max_version);
+  if (!max_version.is_none() && !version.given)
+    fail(ErrorKind::type, "__dlpack__: max_version must be (major, minor), got ",
+         told(max_version.ptr()));
+  if (version.first >= 1)
     return export_capsule<dlpack::ManagedVersioned>(x, copied, "dltensor_versioned", consumer);
   if (!x->storage->writable)
     fail(ErrorKind::buffer, "__dlpack__: read-only memory needs a consumer of DLPack 1.0");
@@ -139,50 +160,85 @@ const Device* device_of_dlpack(const dlpack::Device& device) {
        " is neither on the CPU nor on a CUDA GPU; move it there first");
 }
 
-template <class M> Tensor import_capsule(PyObject* capsule, const char* name, const char* used) {
-  auto* managed = static_cast<M*>(PyCapsule_GetPointer(capsule, name));
-  if (!managed) throw nb::python_error();
-  const dlpack::TensorView& view = managed->tensor;
-  const Device* const device = device_of_dlpack(view.device);
-  const DType dtype = dtype_of_dlpack(view.dtype);
-  Shape shape;
-  for (int i = 0; i < view.ndim; ++i) shape.push_back(view.shape[i]);
-  Strides strides = contiguous_strides(shape);
-  for (int i = 0; view.strides && i < view.ndim; ++i) strides[i] = view.strides[i];
-  bool writable = true;
-  if constexpr (std::is_same_v<M, dlpack::ManagedVersioned>)
-    writable = (managed->flags & dlpack::kReadOnly) == 0;
-  PyCapsule_SetName(capsule, used);
+// Where the first element is, extents and strides; raises for what cannot be.
+ForeignView view_of(const dlpack::TensorView& given, PyObject* producer) {
+  const char* const who = Py_TYPE(producer)->tp_name;
+  if (given.ndim < 0 || given.ndim > kMaxRank)
+    fail(ErrorKind::buffer, "from_dlpack: ", who, " says ndim ", given.ndim,
+         ", which is not from 0 to ", kMaxRank);
+  if (given.ndim > 0 && !given.shape)
+    fail(ErrorKind::buffer, "from_dlpack: ", who, " says ndim ", given.ndim, ", but has no shape");
+  ForeignView view{given.data, given.byte_offset, Shape(), Strides(given.ndim, 0),
+                   dtype_of_dlpack(given.dtype)};
+  for (int i = 0; i < given.ndim; ++i) view.shape.push_back(given.shape[i]);
+  check_claims(view, producer, "from_dlpack");  // extents first: strides are made of them
+  if (!given.strides) view.strides = contiguous_strides(view.shape);
+  for (int i = 0; given.strides && i < given.ndim; ++i) view.strides[i] = given.strides[i];
+  check_claims(view, producer, "from_dlpack");
+  return view;
+}
+
+// Memory whose producer gets it back when the last tensor over it goes.
+template <class M> Ref<Storage> borrowed_from(M* managed, const Device* device, bool writable) {
   struct Owner {
     M* managed;
     const Device* device;
   };
-  Ref<Storage> storage =
-      Storage::borrow(static_cast<char*>(view.data) + view.byte_offset, 0, writable,
-                      new Owner{managed, device}, [](void* held) {
-                        if (!Py_IsInitialized()) return;
-                        const std::unique_ptr<Owner> owner(static_cast<Owner*>(held));
-                        finish_use_of_import(owner->device);
-                        if (owner->managed->deleter) owner->managed->deleter(owner->managed);
-                      });
+  const dlpack::TensorView& view = managed->tensor;
+  auto owner = std::make_unique<Owner>(managed, device);
+  Ref<Storage> storage = Storage::borrow(
+      static_cast<char*>(view.data) + view.byte_offset, 0, writable, owner.get(), [](void* held) {
+        if (!Py_IsInitialized()) return;
+        const std::unique_ptr<Owner> owner(static_cast<Owner*>(held));
+        finish_use_of_import(owner->device);
+        if (owner->managed->deleter) owner->managed->deleter(owner->managed);
+      });
+  static_cast<void>(owner.release());
   storage->device = device;
-  return sharing(Tensor::over(std::move(storage), 0, shape, strides, dtype));
+  return storage;
 }
 
-}  // namespace
+// Before it is marked as used a capsule gives its memory back itself.
+template <class M>
+Tensor import_capsule(PyObject* capsule, PyObject* producer, const char* name, const char* used) {
+  auto* managed = static_cast<M*>(PyCapsule_GetPointer(capsule, name));
+  if (!managed) throw nb::python_error();
+  constexpr bool versioned = std::is_same_v<M, dlpack::ManagedVersioned>;
+  if constexpr (versioned)
+    if (managed->version.major != 1)
+      fail(ErrorKind::buffer, "from_dlpack: ", Py_TYPE(producer)->tp_name, " gave DLPack ",
+           managed->version.major, ".", managed->version.minor, ", but was asked for 1.0 at most");
+  const Device* const device = device_of_dlpack(managed->tensor.device);
+  // Before 1.0 nothing could say that memory is read-only: as in NumPy, that of the host is.
+  bool writable = device != nullptr;
+  if constexpr (versioned) writable = !(managed->flags & dlpack::kReadOnly);
+  const ForeignView view = view_of(managed->tensor, producer);
+  Ref<Storage> storage = borrowed_from(managed, device, writable);
+  PyCapsule_SetName(capsule, used);
+  return sharing(Tensor::over(std::move(storage), 0, view.shape, view.strides, view.dtype));
+}
+
+// On a GPU, the stream that its producer shall be in order with.
+void ask_for_stream(nb::handle object, nb::dict& options) {
+  if (!nb::hasattr(object, "__dlpack_device__")) return;
+  const nb::object place = object.attr("__dlpack_device__")();
+  const Pair pair = read_pair(place);
+  if (!pair.given)
+    fail(ErrorKind::type, "from_dlpack: ", Py_TYPE(object.ptr())->tp_name,
+         ".__dlpack_device__() must give (device type, number), got ", told(place.ptr()));
+  if (pair.first == kDlCuda)
+    options["stream"] = stream_for_producer(static_cast<int>(
+        std::clamp<std::int64_t>(pair.second, -1, std::numeric_limits<int>::max())));
+}
 
 // What a producer gives, asked as its version of DLPack can be.
-static nb::object capsule_of(nb::handle object, nb::handle copy_arg) {
+nb::object capsule_of(nb::handle object, std::optional<bool> copy_arg) {
   nb::dict options;
-  if (nb::hasattr(object, "__dlpack_device__")) {
-    const nb::tuple place = nb::cast<nb::tuple>(object.attr("__dlpack_device__")());
-    if (nb::cast<int>(place[0]) == kDlCuda)
-      options["stream"] = stream_for_producer(nb::cast<int>(place[1]));
-  }
+  ask_for_stream(object, options);
   nb::dict newer;
   newer.update(options);
   newer["max_version"] = nb::make_tuple(1, 0);
-  if (!copy_arg.is_none()) newer["copy"] = copy_arg;
+  if (copy_arg) newer["copy"] = *copy_arg;
   try {
     return object.attr("__dlpack__")(**newer);
   } catch (nb::python_error& error) {
@@ -191,25 +247,32 @@ static nb::object capsule_of(nb::handle object, nb::handle copy_arg) {
   }
 }
 
-Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
+Tensor tensor_of_capsule(PyObject* capsule, PyObject* producer, std::optional<bool> copy_arg) {
+  const bool copy_allowed = copy_arg != false;
+  if (PyCapsule_IsValid(capsule, "dltensor_versioned"))
+    return adopted(import_capsule<dlpack::ManagedVersioned>(capsule, producer, "dltensor_versioned",
+                                                            "used_dltensor_versioned"),
+                   copy_allowed);
+  if (!PyCapsule_IsValid(capsule, "dltensor"))
+    fail(ErrorKind::type, "from_dlpack: ", Py_TYPE(producer)->tp_name,
+         ".__dlpack__() must give an unused capsule named 'dltensor' or 'dltensor_versioned', got ",
+         told(capsule));
+  const Tensor given =
+      import_capsule<dlpack::Managed>(capsule, producer, "dltensor", "used_dltensor");
+  return adopted(copy_arg == true ? copy(given) : given, copy_allowed);
+}
+
+}  // namespace
+
+Tensor from_dlpack(nb::handle object, nb::handle device, std::optional<bool> copy_arg) {
   const Device* to = nullptr;
   const bool moves = read_device(device, to);
   if (!nb::hasattr(object, "__dlpack__"))
     fail(ErrorKind::type, "from_dlpack: x must have __dlpack__, got ", told(object.ptr()));
   const nb::object capsule = capsule_of(object, copy_arg);
-  const bool copy_allowed = !copy_arg.is(nb::handle(Py_False));
-  Tensor x;
-  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
-    x = adopted(import_capsule<dlpack::ManagedVersioned>(capsule.ptr(), "dltensor_versioned",
-                                                         "used_dltensor_versioned"),
-                copy_allowed);
-  } else {
-    const Tensor given =
-        import_capsule<dlpack::Managed>(capsule.ptr(), "dltensor", "used_dltensor");
-    x = adopted(copy_arg.is(nb::handle(Py_True)) ? copy(given) : given, copy_allowed);
-  }
+  const Tensor x = tensor_of_capsule(capsule.ptr(), object.ptr(), copy_arg);
   if (!moves || x.device() == to) return x;
-  if (!copy_allowed)
+  if (copy_arg == false)
     fail(ErrorKind::value, "from_dlpack: another device needs a copy, but copy=False was given");
   return to_device(x, to);
 }
@@ -217,18 +280,19 @@ Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy_arg) {
 void bind_dlpack(nb::module_& m) {
   m.def(
       "from_dlpack",
-      [](nb::handle x, ToldDevice device, nb::handle copy_arg) {
+      [](nb::handle x, ToldDevice device, std::optional<bool> copy_arg) {
         return from_dlpack(x, device, copy_arg);
       },
       "x"_a, nb::kw_only(), "device"_a = nb::none(), "copy"_a = nb::none(),
       "A tensor over the memory of an object with __dlpack__.\nShapes: the object's.\nTypes: all. "
       "Result: the object's type.\nRaises BufferError for types and devices that tensors do not "
-      "have, ValueError where another device needs a copy and copy is False.\nSource: Array API "
+      "have and for what cannot be of what the object says, TypeError for what is no such object, "
+      "ValueError where another device needs a copy and copy is False.\nSource: Array API "
       "standard 2024.12.");
   m.def(
       "_to_dlpack",
       [](const Tensor& x, nb::object stream, nb::object version, nb::object device,
-         nb::object copy_arg) {
+         std::optional<bool> copy_arg) {
         return nb::steal(to_dlpack(x, stream, version, device, copy_arg));
       },
       "x"_a, "stream"_a.none(), "max_version"_a.none(), "dl_device"_a.none(), "copy"_a.none());

@@ -34,7 +34,7 @@ constexpr const char* kTypeStrings[kDTypes] = {"|b1",   "|i1", "<i2", "<i4", "<i
 
 DType dtype_of_type_string(const std::string& text) {
   for (int i = 0; i < kDTypes; ++i)
-    if (kTypeStrings[i] && text.substr(1) == kTypeStrings[i] + 1 && text[0] != '>')
+    if (kTypeStrings[i] && !text.empty() && text.substr(1) == kTypeStrings[i] + 1 && text[0] != '>')
       return static_cast<DType>(i);
   fail(ErrorKind::type, "asarray: no dtype for the type string '", text,
        "' of __cuda_array_interface__");
@@ -132,34 +132,100 @@ bool has_cuda_array_interface(PyObject* object) {
   return PyObject_HasAttrString(object, "__cuda_array_interface__");
 }
 
-Tensor tensor_over_cuda_array(PyObject* object) {
-  const nb::object told_of = nb::handle(object).attr("__cuda_array_interface__");
-  const nb::dict array = nb::cast<nb::dict>(told_of);
-  if (array.contains("mask") && !array["mask"].is_none())
-    fail(ErrorKind::buffer, "asarray: masked GPU arrays are not read");
-  const DType dtype = dtype_of_type_string(nb::cast<std::string>(array["typestr"]));
-  const auto item = static_cast<std::int64_t>(size_of(dtype));
-  Shape shape;
-  for (nb::handle extent : nb::cast<nb::tuple>(array["shape"]))
-    shape.push_back(nb::cast<std::int64_t>(extent));
-  Strides strides = contiguous_strides(shape);
-  if (array.contains("strides") && !array["strides"].is_none()) {
-    int axis = 0;
-    for (nb::handle step : nb::cast<nb::tuple>(array["strides"])) {
-      const auto bytes = nb::cast<std::int64_t>(step);
-      if (bytes % item)
-        fail(ErrorKind::buffer, "asarray: the GPU array's strides are not whole elements");
-      if (axis < strides.rank()) strides[axis++] = bytes / item;
-    }
+namespace {
+
+// What an array says of itself, read without trust.
+class CudaInterface {
+ public:
+  explicit CudaInterface(PyObject* object)
+      : owner_(object), told_(nb::handle(object).attr("__cuda_array_interface__")) {
+    if (!PyDict_Check(told_.ptr()))
+      fail(ErrorKind::type, "asarray: __cuda_array_interface__ of ", Py_TYPE(object)->tp_name,
+           " must be a dict, got ", told(told_.ptr()));
   }
-  const nb::tuple data = nb::cast<nb::tuple>(array["data"]);
-  const auto address = nb::cast<std::uintptr_t>(data[0]);
-  const bool read_only = nb::cast<bool>(data[1]);
-  void* const memory = reinterpret_cast<void*>(address);
-  const int number = memory ? cuda::gpu_of_address(memory, "asarray") : 0;
-  cuda::Gpu& gpu = cuda::Gpu::at(number);
-  if (array.contains("stream") && !array["stream"].is_none())
-    cuda::follow_foreign(gpu, nb::cast<std::uint64_t>(array["stream"]));
+  // None for what is left out.
+  nb::object get(const char* key) const {
+    PyObject* const value = PyDict_GetItemString(told_.ptr(), key);
+    return value ? nb::borrow(value) : nb::none();
+  }
+  [[noreturn]] void refuse(const char* key, const char* wanted) const {
+    fail(ErrorKind::type, "asarray: '", key, "' in __cuda_array_interface__ of ",
+         Py_TYPE(owner_)->tp_name, " must be ", wanted, ", got ", told(get(key).ptr()));
+  }
+  Dims numbers(const char* key) const {
+    const nb::object given = get(key);
+    if (!PyTuple_Check(given.ptr())) refuse(key, "a tuple of ints");
+    Dims out;
+    if (!read_shape(given.ptr(), out)) refuse(key, "a tuple of ints");
+    return out;
+  }
+  DType dtype() const {
+    const nb::object text = get("typestr");
+    if (!nb::isinstance<nb::str>(text)) refuse("typestr", "a str");
+    return dtype_of_type_string(nb::str(text).c_str());
+  }
+  // In elements; row-major ones where none are given.
+  Strides strides(const ForeignView& view) const {
+    if (get("strides").is_none()) return contiguous_strides(view.shape);
+    Strides strides = numbers("strides");
+    const auto item = static_cast<std::int64_t>(size_of(view.dtype));
+    if (strides.rank() != view.shape.rank()) refuse("strides", "as long as the shape");
+    for (int i = 0; i < strides.rank(); ++i) {
+      if (strides[i] % item)
+        fail(ErrorKind::buffer, "asarray: the GPU array's strides are not whole elements");
+      strides[i] /= item;
+    }
+    return strides;
+  }
+  ForeignView view() const {
+    ForeignView view{address(), 0, numbers("shape"), Strides(), dtype()};
+    view.strides = Strides(view.shape.rank(), 0);
+    check_claims(view, owner_, "asarray");  // extents first: strides are made of them
+    view.strides = strides(view);
+    check_claims(view, owner_, "asarray");
+    return view;
+  }
+  bool read_only() const { return PyObject_IsTrue(nb::object(data()[1]).ptr()) != 0; }
+  // 0: none to wait for.
+  std::uint64_t stream() const {
+    const nb::object stream = get("stream");
+    if (stream.is_none()) return 0;
+    const std::uint64_t number = unsigned_of(stream);
+    if (number == 0) refuse("stream", "None or the number of a stream, which 0 is not");
+    return number;
+  }
+
+ private:
+  nb::tuple data() const {
+    const nb::object data = get("data");
+    if (!PyTuple_Check(data.ptr()) || PyTuple_GET_SIZE(data.ptr()) != 2)
+      refuse("data", "(address, read-only)");
+    return nb::borrow<nb::tuple>(data);
+  }
+  void* address() const {
+    return reinterpret_cast<void*>(static_cast<std::uintptr_t>(unsigned_of(data()[0])));
+  }
+  static std::uint64_t unsigned_of(const nb::object& number) {
+    const std::uint64_t value = PyLong_AsUnsignedLongLong(nb::int_(number).ptr());
+    if (PyErr_Occurred()) throw nb::python_error();
+    return value;
+  }
+
+  PyObject* const owner_;
+  const nb::object told_;
+};
+
+}  // namespace
+
+Tensor tensor_over_cuda_array(PyObject* object) {
+  const CudaInterface array(object);
+  if (!array.get("mask").is_none())
+    fail(ErrorKind::buffer, "asarray: masked GPU arrays are not read");
+  const ForeignView view = array.view();
+  void* const memory = const_cast<void*>(view.data);
+  const bool read_only = array.read_only();
+  cuda::Gpu& gpu = cuda::Gpu::at(memory ? cuda::gpu_of_address(memory, "asarray") : 0);
+  if (const std::uint64_t stream = array.stream()) cuda::follow_foreign(gpu, stream);
   struct Owner {
     nb::object object;
     const Device* device;
@@ -172,7 +238,7 @@ Tensor tensor_over_cuda_array(PyObject* object) {
     finish_use_of_import(owner->device);
   });
   storage->device = &gpu;
-  return sharing(Tensor::over(std::move(storage), 0, shape, strides, dtype));
+  return sharing(Tensor::over(std::move(storage), 0, view.shape, view.strides, view.dtype));
 }
 
 }  // namespace tw::binding

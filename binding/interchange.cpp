@@ -1,11 +1,14 @@
 // Exchange of memory with the rest of Python.
 #include "binding/interchange.h"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "binding/casters.h"
 #include "binding/function.h"
 #include "binding/gpu_interchange.h"
+#include "binding/nested_lists.h"
 #include "core/autograd/capture.h"
 #include "core/autograd/node.h"
 #include "core/base/error.h"
@@ -20,13 +23,28 @@ namespace tw::binding {
 
 namespace {
 
-// struct-module letters, in the order of DType; bfloat16 has none.
-constexpr const char* kFormats[kDTypes] = {"?", "b", "h",     "i", "q", "B",  "H", "I",
-                                           "Q", "e", nullptr, "f", "d", "Zf", "Zd"};
+// struct-module letters, in the order of DType; bfloat16 has none. Where a C long has 64 bits NumPy
+// and extensions take int64 for one: long long is another type to them.
+constexpr bool kLongIsWide = sizeof(long) == 8;
+constexpr const char* kFormats[kDTypes] = {"?",
+                                           "b",
+                                           "h",
+                                           "i",
+                                           kLongIsWide ? "l" : "q",
+                                           "B",
+                                           "H",
+                                           "I",
+                                           kLongIsWide ? "L" : "Q",
+                                           "e",
+                                           nullptr,
+                                           "f",
+                                           "d",
+                                           "Zf",
+                                           "Zd"};
 
 // The type behind a buffer's format letter, by kind and size, so that 'l' means int64 or int32 as
 // the platform has it.
-DType dtype_of_format(const char* format, Py_ssize_t item_bytes) {
+DType dtype_of_format(const char* format, Py_ssize_t item_bytes, const char* op) {
   std::string_view text = format ? format : "B";
   if (!text.empty() && (text[0] == '<' || text[0] == '=' || text[0] == '@' || text[0] == '|'))
     text.remove_prefix(1);
@@ -43,7 +61,7 @@ DType dtype_of_format(const char* format, Py_ssize_t item_bytes) {
       if (std::strchr("efd", c) && is_floating(type) && type != DType::bfloat16) return type;
     }
   }
-  fail(ErrorKind::type, "no dtype for buffer format '", format ? format : "",
+  fail(ErrorKind::type, op, ": no dtype for buffer format '", format ? format : "",
        "' (byte order must be native); convert the array first");
 }
 
@@ -62,6 +80,8 @@ struct BufferView {
     if (PyObject_GetBuffer(object, view.get(), PyBUF_FULL_RO) < 0) throw nb::python_error();
     held = true;
   }
+  BufferView(BufferView&& other) noexcept
+      : view(std::move(other.view)), held(std::exchange(other.held, false)) {}
   ~BufferView() {
     if (held) PyBuffer_Release(view.get());
   }
@@ -73,10 +93,36 @@ struct BufferView {
   }
 };
 
-Tensor tensor_over_buffer(PyObject* object, bool copy_allowed) {
-  BufferView buffer(object);
+[[noreturn]] void refuse_dtype(PyObject* object, const char* op) {
+  fail(ErrorKind::type, op, ": no dtype for ", nb::str(nb::handle(object).attr("dtype")).c_str(),
+       " of ", Py_TYPE(object)->tp_name, "; convert it first");
+}
+
+// NumPy's letter of what an array or scalar holds; empty for what has none.
+std::string kind_letter(PyObject* object) {
+  const nb::object dtype = nb::getattr(nb::handle(object), "dtype", nb::none());
+  const nb::object kind = nb::getattr(dtype, "kind", nb::none());
+  return nb::isinstance<nb::str>(kind) ? nb::str(kind).c_str() : "";
+}
+
+// NumPy has no buffers of arrays of dates, and shows scalars of them as bytes.
+BufferView typed_buffer(PyObject* object, const char* op) {
+  try {
+    BufferView buffer(object);
+    const char* const format = buffer.view->format;
+    const std::string letter = !format || !std::strcmp(format, "B") ? kind_letter(object) : "";
+    if (!letter.empty() && letter != "u") refuse_dtype(object, op);
+    return buffer;
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ValueError) || kind_letter(object).empty()) throw;
+  }
+  refuse_dtype(object, op);
+}
+
+Tensor tensor_over_buffer(PyObject* object, const char* op, bool copy_allowed) {
+  BufferView buffer = typed_buffer(object, op);
   const Py_buffer& view = *buffer.view;
-  const DType dtype = dtype_of_format(view.format, view.itemsize);
+  const DType dtype = dtype_of_format(view.format, view.itemsize, op);
   Shape shape;
   Strides strides;
   bool whole = true;
@@ -88,71 +134,10 @@ Tensor tensor_over_buffer(PyObject* object, bool copy_allowed) {
   }
   if (!view.strides) strides = contiguous_strides(shape);
   if (view.suboffsets || !whole)
-    fail(ErrorKind::buffer, "the array's strides are not whole elements; copy it first");
+    fail(ErrorKind::buffer, op, ": the array's strides are not whole elements; copy it first");
+  check_claims({view.buf, 0, shape, strides, dtype}, object, op);
   return adopted(sharing(Tensor::over(buffer.into_storage(), 0, shape, strides, dtype)),
                  copy_allowed);
-}
-
-// ---- nested lists ----
-
-void find_shape(PyObject* object, Shape& shape) {
-  while (PyList_Check(object) || PyTuple_Check(object)) {
-    const Py_ssize_t n = PySequence_Fast_GET_SIZE(object);
-    shape.push_back(n);
-    if (n == 0) return;
-    object = PySequence_Fast_GET_ITEM(object, 0);
-  }
-}
-
-// Elements in order; checks that every level has the extent of the first.
-void flatten(PyObject* object, const Shape& shape, int depth, std::vector<PyObject*>& out,
-             const char* op) {
-  const bool sequence = PyList_Check(object) || PyTuple_Check(object);
-  if (depth == shape.rank()) {
-    if (sequence) fail(ErrorKind::value, op, ": nested lists of different depths");
-    return out.push_back(object);
-  }
-  if (!sequence || PySequence_Fast_GET_SIZE(object) != shape[depth])
-    fail(ErrorKind::value, op, ": nested lists of different lengths do not make a tensor");
-  for (Py_ssize_t i = 0; i < shape[depth]; ++i)
-    flatten(PySequence_Fast_GET_ITEM(object, i), shape, depth + 1, out, op);
-}
-
-Scalar element_value(PyObject* object, const char* op) {
-  Scalar value(0);
-  if (read_scalar(object, value)) return value;
-  if (is_tensor(object) || is_array(object)) {
-    const Tensor x = is_tensor(object) ? raw_tensor(object) : as_tensor(object, op);
-    if (x.count() == 1 && read_scalar(nb::steal(item_of(x)).ptr(), value)) return value;
-  }
-  fail(ErrorKind::type, op, ": cannot make a tensor of ", Py_TYPE(object)->tp_name);
-}
-
-Tensor tensor_of_list(PyObject* object, const char* op) {
-  Shape shape;
-  find_shape(object, shape);
-  std::vector<PyObject*> elements;
-  flatten(object, shape, 0, elements, op);
-  std::vector<Scalar> values;
-  values.reserve(elements.size());
-  auto reach = Scalar::Reach::int64;
-  auto kind = elements.empty() ? Scalar::Kind::floating : Scalar::Kind::boolean;
-  for (PyObject* element : elements) {
-    values.push_back(element_value(element, op));
-    kind = std::max(kind, values.back().kind);
-    reach = std::max(reach, values.back().reach);
-  }
-  Scalar sample(0);
-  sample.kind = kind;
-  sample.reach = reach;
-  const DType dtype = sample.natural_dtype();
-  Tensor y = Tensor::empty(shape, dtype);
-  Access at;
-  char* const first = at(y);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i].store(dtype, first + i * y.item_bytes(), op);
-  if (modes.capture) modes.capture->note_values(y);
-  return y;
 }
 
 // ---- elements as Python objects ----
@@ -194,6 +179,49 @@ PyObject* list_from(const Tensor& x, int axis, const char* at) {
 
 }  // namespace
 
+namespace {
+
+// The bytes that elements reach, from the first one on. False where they do not fit 64 bits.
+bool find_reach(const ForeignView& view, std::int64_t& low, std::int64_t& high) {
+  low = 0;
+  high = static_cast<std::int64_t>(size_of(view.dtype));
+  std::int64_t count = high;
+  for (int i = 0; i < view.shape.rank(); ++i) {
+    std::int64_t reach;
+    std::int64_t& end = view.strides[i] < 0 ? low : high;
+    if (__builtin_mul_overflow(count, view.shape[i], &count) ||
+        __builtin_mul_overflow(view.shape[i] - 1, view.strides[i], &reach) ||
+        __builtin_mul_overflow(reach, static_cast<std::int64_t>(size_of(view.dtype)), &reach) ||
+        __builtin_add_overflow(end, reach, &end))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void check_claims(const ForeignView& view, PyObject* producer, const char* op) {
+  constexpr auto kPastMemory = static_cast<std::int64_t>(std::uint64_t{1} << 57);  // of addresses
+  const char* const who = Py_TYPE(producer)->tp_name;
+  bool empty = false;
+  for (const std::int64_t extent : view.shape) {
+    if (extent < 0)
+      fail(ErrorKind::buffer, op, ": ", who, " says shape ", view.shape,
+           ", which has a negative extent");
+    empty |= extent == 0;
+  }
+  if (empty) return;
+  if (!view.data)
+    fail(ErrorKind::buffer, op, ": ", who, " says shape ", view.shape, ", but has no memory");
+  std::int64_t low, high, first;
+  if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(view.data), view.offset_bytes,
+                             &first) ||
+      !find_reach(view, low, high) || first > kPastMemory || first + low < 0 ||
+      high > kPastMemory - first)
+    fail(ErrorKind::buffer, op, ": ", who, " says shape ", view.shape, ", strides ", view.strides,
+         " and offset ", view.offset_bytes, ", which lead out of memory");
+}
+
 Tensor adopted(const Tensor& x, bool copy_allowed) {
   if (!is_bool(x.dtype())) return x;
   const Tensor y = with_truth_values(x);
@@ -225,6 +253,41 @@ struct BufferExport {
   std::vector<Py_ssize_t> dims;
 };
 
+// Strides of rows in either order, as consumers expect them of axes of one element too.
+Strides column_strides(const Shape& shape) {
+  Strides strides = Strides::of_rank(shape.rank());
+  std::int64_t step = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    strides[i] = step;
+    step *= std::max<std::int64_t>(shape[i], 1);
+  }
+  return strides;
+}
+bool is_column_major(const Tensor& x) {
+  const Strides columns = column_strides(x.shape());
+  for (int i = 0; i < x.rank(); ++i)
+    if (x.size(i) > 1 && x.strides()[i] != columns[i]) return x.count() == 0;
+  return true;
+}
+
+bool asks(int flags, int for_what) { return (flags & for_what) == for_what; }
+
+// In elements, as the consumer asks for them; raises BufferError where the tensor has others.
+Strides strides_to_show(const Tensor& x, int flags) {
+  const bool rows = x.contiguous(), wants_columns = asks(flags, PyBUF_F_CONTIGUOUS);
+  if (rows && !wants_columns) return contiguous_strides(x.shape());
+  const bool columns = is_column_major(x);
+  const bool wants_rows = asks(flags, PyBUF_C_CONTIGUOUS) || !asks(flags, PyBUF_STRIDES);
+  const char* missing = nullptr;
+  if (wants_rows && !rows) missing = "row-major";
+  if (wants_columns && !columns) missing = "column-major";
+  if (asks(flags, PyBUF_ANY_CONTIGUOUS) && !rows && !columns) missing = "contiguous";
+  if (missing)
+    fail(ErrorKind::buffer, "the consumer asks for ", missing, " memory, but strides are ",
+         x.strides(), " for shape ", x.shape(), "; copy it first");
+  return columns ? column_strides(x.shape()) : x.strides();
+}
+
 }  // namespace
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
@@ -236,16 +299,14 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
       fail(ErrorKind::buffer, "bfloat16 has no buffer format; use astype(float32), or DLPack");
     if ((flags & PyBUF_WRITABLE) && (!x->storage->writable || shares_elements(x)))
       fail(ErrorKind::buffer, "the tensor's memory is read-only");
-    const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
-    if (!wants_strides && !x.contiguous())
-      fail(ErrorKind::buffer, "the tensor is not contiguous; use copy()");
+    const Strides strides = strides_to_show(x, flags);
     refuse_in_capture("another library gets at the memory");
     check_on_cpu(x, "buffer");
     auto* exported = new BufferExport(x);
     Py_ssize_t* const dims = exported->dims.data();
     for (int i = 0; i < x.rank(); ++i) {
       dims[i] = x.size(i);
-      dims[x.rank() + i] = x.strides()[i] * static_cast<std::int64_t>(x.item_bytes());
+      dims[x.rank() + i] = strides[i] * static_cast<std::int64_t>(x.item_bytes());
     }
     view->buf = x.pinned_bytes();
     view->obj = Py_NewRef(self);
@@ -254,8 +315,9 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     view->readonly = !x->storage->writable || shares_elements(x);
     view->ndim = x.rank();
     view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
-    view->shape = (flags & PyBUF_ND) ? dims : nullptr;
-    view->strides = wants_strides ? dims + x.rank() : nullptr;
+    const bool has_axes = x.rank() > 0;
+    view->shape = has_axes && asks(flags, PyBUF_ND) ? dims : nullptr;
+    view->strides = has_axes && asks(flags, PyBUF_STRIDES) ? dims + x.rank() : nullptr;
     view->suboffsets = nullptr;
     view->internal = exported;
     return 0;
@@ -296,21 +358,29 @@ bool is_array(PyObject* object) {
          (!PyList_Check(object) && !PyTuple_Check(object) && has_cuda_array_interface(object));
 }
 
-Tensor as_tensor(PyObject* object, const char* op, bool copy_allowed) {
-  if (is_tensor(object)) return unwrap(object);
-  if (is_plain(object)) return tensor_of_list(object, op);
-  if (PyBytes_Check(object) || PyByteArray_Check(object))
-    fail(ErrorKind::type, op, ": cannot make a tensor of ", Py_TYPE(object)->tp_name,
-         "; use frombuffer(buffer, dtype)");
-  if (PyObject_CheckBuffer(object)) return tensor_over_buffer(object, copy_allowed);
+static nb::object array_of(PyObject* object) {
+  nb::object array = nb::handle(object).attr("__array__")();
+  if (!PyObject_CheckBuffer(array.ptr()))
+    fail(ErrorKind::type, Py_TYPE(object)->tp_name, ".__array__() must give an array, got ",
+         told(array.ptr()));
+  return array;
+}
+
+Tensor tensor_of_array(PyObject* object, const char* op, bool copy_allowed) {
+  if (is_plain(object) || PyBytes_Check(object) || PyByteArray_Check(object)) return Tensor();
+  if (PyObject_CheckBuffer(object)) return tensor_over_buffer(object, op, copy_allowed);
   if (PyObject_HasAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__dlpack__"))
-    return from_dlpack(object, nb::none(),
-                       copy_allowed ? nb::object(nb::none()) : nb::object(nb::bool_(false)));
+    return from_dlpack(object, nb::none(), copy_allowed ? std::nullopt : std::optional(false));
   if (has_cuda_array_interface(object)) return tensor_over_cuda_array(object);
   if (PyObject_HasAttrString(object, "__array__"))
-    return tensor_over_buffer(nb::handle(object).attr("__array__")().ptr(), copy_allowed);
-  if (PyRange_Check(object)) return tensor_of_list(nb::list(nb::handle(object)).ptr(), op);
-  return tensor_of_list(object, op);
+    return tensor_over_buffer(array_of(object).ptr(), op, copy_allowed);
+  return Tensor();
+}
+
+Tensor as_tensor(PyObject* object, const char* op, bool copy_allowed) {
+  if (is_tensor(object)) return unwrap(object);
+  const Tensor x = tensor_of_array(object, op, copy_allowed);
+  return x ? x : tensor_of_list(object, op);
 }
 
 Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape,
@@ -322,11 +392,12 @@ Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape,
   BufferView buffer(source.ptr());
   if (!PyBuffer_IsContiguous(buffer.view.get(), 'C'))
     fail(ErrorKind::value, "frombuffer: the buffer is not contiguous");
-  const std::int64_t available = buffer.view->len - offset;
-  const auto item = static_cast<std::int64_t>(size_of(dtype));
-  if (offset < 0 || available < 0)
+  if (offset < 0 || offset > buffer.view->len)
     fail(ErrorKind::value, "frombuffer: offset ", offset, " is outside a buffer of ",
          buffer.view->len, " bytes");
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t available = buffer.view->len - offset;
+  const auto item = static_cast<std::int64_t>(size_of(dtype));
   if (!shape) {
     if (available % item)
       fail(ErrorKind::value, "frombuffer: ", available, " bytes are not a multiple of ", item,
@@ -336,7 +407,9 @@ Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape,
   for (std::int64_t extent : *shape)
     if (extent < 0) fail(ErrorKind::value, "frombuffer: shape ", *shape, " has a negative extent");
   if (element_count(*shape) > available / item)
-    fail(ErrorKind::value, "frombuffer: shape ", *shape, " needs ", element_count(*shape) * item,
+    fail(ErrorKind::value, "frombuffer: shape ", *shape, " needs ",
+         element_count(*shape) > kMost / item ? "more than 2**63"
+                                              : std::to_string(element_count(*shape) * item),
          " bytes, the buffer has ", available);
   return adopted(sharing(Tensor::over(buffer.into_storage(), offset, *shape,
                                       contiguous_strides(*shape), dtype)),
@@ -365,29 +438,25 @@ PyObject* list_of(const Tensor& x) {
 
 namespace {
 
+[[noreturn]] void refuse_copy() {
+  fail(ErrorKind::value, "asarray: a copy is needed here, but copy=False was given");
+}
+
 Tensor asarray_on_cpu(nb::object source, std::optional<DType> dtype, std::optional<bool> copy_arg) {
   const DeviceGuard on_cpu(nullptr);
-  const bool shares =
-      is_tensor(source.ptr()) || is_array(source.ptr()) ||
-      (!is_plain(source.ptr()) && PyObject_HasAttrString(source.ptr(), "__array__"));
-  Tensor x = as_tensor(source.ptr(), "asarray", copy_arg != false);
-  const bool converts = dtype && *dtype != x.dtype();
-  if (copy_arg == false && (converts || !shares))
-    fail(ErrorKind::value, "asarray: a copy is needed here, but copy=False was given");
-  if (converts && !shares) {
+  const Tensor x = is_tensor(source.ptr())
+                       ? unwrap(source.ptr())
+                       : tensor_of_array(source.ptr(), "asarray", copy_arg != false);
+  const bool converts = dtype && (!x || *dtype != x.dtype());
+  if (!x) {
     // Numbers go straight to the type asked for: a float64 keeps its digits.
-    Tensor y = Tensor::empty(x.shape(), *dtype);
-    std::vector<PyObject*> elements;
-    flatten(source.ptr(), x.shape(), 0, elements, "asarray");
-    Access at;
-    char* const first = at(y);
-    for (std::size_t i = 0; i < elements.size(); ++i)
-      element_value(elements[i], "asarray").store(*dtype, first + i * y.item_bytes(), "asarray");
-    if (modes.capture) modes.capture->note_values(y);
+    const Tensor y = tensor_of_list(source.ptr(), "asarray", dtype);
+    if (copy_arg == false) refuse_copy();
     return y;
   }
+  if (converts && copy_arg == false) refuse_copy();
   if (converts) return astype(x, *dtype);
-  return shares && copy_arg == true ? copy(x) : x;
+  return copy_arg == true ? copy(x) : x;
 }
 
 Tensor asarray(nb::object source, std::optional<DType> dtype, ToldDevice device,

@@ -20,11 +20,25 @@ bool is_array(PyObject* object);
 // Truth values whose bytes are not all 0 or 1 are copied too; ValueError where `copy_allowed` is
 // false.
 Tensor as_tensor(PyObject* object, const char* op = "asarray", bool copy_allowed = true);
+// The same of what offers its memory; an empty one of anything else.
+Tensor tensor_of_array(PyObject* object, const char* op, bool copy_allowed = true);
 // Shares the object's memory through the buffer protocol, flat bytes seen as `dtype`.
 Tensor from_buffer(nb::handle buffer, DType dtype, std::optional<Shape> shape,
                    std::int64_t offset_bytes);
 // Shares memory through DLPack. Raises BufferError for devices or types the engine does not have.
-Tensor from_dlpack(nb::handle object, nb::handle device, nb::handle copy);
+Tensor from_dlpack(nb::handle object, nb::handle device, std::optional<bool> copy);
+
+// What another library says of its memory, in elements of a dtype.
+struct ForeignView {
+  const void* data;
+  std::uint64_t offset_bytes;
+  Shape shape;
+  Strides strides;
+  DType dtype;
+};
+// Raises BufferError, in the name of the producer's type, for what cannot be: negative extents, and
+// elements without memory or outside of what addresses reach.
+void check_claims(const ForeignView& view, PyObject* producer, const char* op);
 
 // Raises RuntimeError where the graph would not learn of what NumPy does with the memory.
 void refuse_graph(const Tensor& x, const char* what);

@@ -95,6 +95,8 @@ PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   }
 }
 
+bool read_beside(PyObject* object, Operand& out);
+
 // f(operands) of what an operator stands between, wrapped.
 template <class F> PyObject* between(PyObject* a, PyObject* b, F f) {
   try {
@@ -103,7 +105,7 @@ template <class F> PyObject* between(PyObject* a, PyObject* b, F f) {
       return wrap(f(operands));
     }
     Operand operands[] = {0, 0};
-    if (!read_operand(a, operands[0]) || !read_operand(b, operands[1])) Py_RETURN_NOTIMPLEMENTED;
+    if (!read_beside(a, operands[0]) || !read_beside(b, operands[1])) Py_RETURN_NOTIMPLEMENTED;
     return wrap(f(operands));
   } catch (...) {
     return raise_current();
@@ -126,7 +128,7 @@ template <PointwiseOp op> PyObject* binary_slot(PyObject* a, PyObject* b) {
 PyObject* divmod_slot(PyObject* a, PyObject* b) {
   try {
     Operand operands[] = {0, 0};
-    if (!read_operand(a, operands[0]) || !read_operand(b, operands[1])) Py_RETURN_NOTIMPLEMENTED;
+    if (!read_beside(a, operands[0]) || !read_beside(b, operands[1])) Py_RETURN_NOTIMPLEMENTED;
     const nb::object quotient = nb::steal(wrap(pointwise(PointwiseOp::floor_divide, operands)));
     const nb::object rest = nb::steal(wrap(pointwise(PointwiseOp::remainder, operands)));
     return PyTuple_Pack(2, quotient.ptr(), rest.ptr());
@@ -148,7 +150,7 @@ template <PointwiseOp op> PyObject* power_slot(PyObject* a, PyObject* b, PyObjec
 template <class Change> PyObject* change_slot(PyObject* self, PyObject* other, Change change) {
   try {
     Operand operands[] = {raw_tensor(self), 0};
-    if (!read_operand(other, operands[1])) Py_RETURN_NOTIMPLEMENTED;
+    if (!read_beside(other, operands[1])) Py_RETURN_NOTIMPLEMENTED;
     change(operands);
     return Py_NewRef(self);
   } catch (...) {
@@ -201,7 +203,7 @@ PyObject* matmul_slot(PyObject* a, PyObject* b) {
       return wrap(matmul(x, y));
     }
     Operand x = 0, y = 0;
-    if (!read_operand(a, x) || !read_operand(b, y) || !x.is_tensor() || !y.is_tensor())
+    if (!read_beside(a, x) || !read_beside(b, y) || !x.is_tensor() || !y.is_tensor())
       Py_RETURN_NOTIMPLEMENTED;
     return wrap(matmul(x.tensor, y.tensor));
   } catch (...) {
@@ -213,7 +215,7 @@ PyObject* in_place_matmul_slot(PyObject* self, PyObject* other) {
   try {
     Tensor x = raw_tensor(self);
     Operand operand = 0;
-    if (!read_operand(other, operand) || !operand.is_tensor()) Py_RETURN_NOTIMPLEMENTED;
+    if (!read_beside(other, operand) || !operand.is_tensor()) Py_RETURN_NOTIMPLEMENTED;
     matmul_in_place(x, operand.tensor);
     return Py_NewRef(self);
   } catch (...) {
@@ -472,9 +474,8 @@ bool read_scalar(PyObject* object, Scalar& out) {
 static bool read_number_of_array(PyObject* object, Scalar& out) {
   const nb::handle array = object;
   if (!is_array(object) || !nb::hasattr(array, "item") || nb::hasattr(array, "mask")) return false;
-  if (nb::len(nb::object(array.attr("shape"))) > 0 ||
-      nb::cast<bool>(nb::getattr(array, "requires_grad", nb::bool_(false))))
-    return false;
+  const nb::object recorded = nb::getattr(array, "requires_grad", nb::bool_(false));
+  if (nb::len(nb::object(array.attr("shape"))) > 0 || PyObject_IsTrue(recorded.ptr())) return false;
   const nb::object kind = nb::getattr(array.attr("dtype"), "kind", nb::none());
   if (nb::isinstance<nb::str>(kind) && !std::strchr("biufc", *nb::cast<std::string>(kind).c_str()))
     return false;
@@ -488,18 +489,43 @@ bool read_number(PyObject* object, Scalar& out) {
   return x.rank() == 0 && !x.requires_grad() && read_scalar(nb::steal(item_of(x)).ptr(), out);
 }
 
+static bool read_tensor_or_scalar(PyObject* object, Operand& out) {
+  if (!is_tensor(object)) return read_scalar(object, out.scalar);
+  out.tensor = unwrap(object);
+  return true;
+}
+
 bool read_operand(PyObject* object, Operand& out) {
-  if (is_tensor(object)) {
-    out.tensor = unwrap(object);
-    return true;
-  }
-  if (read_scalar(object, out.scalar)) return true;
+  if (read_tensor_or_scalar(object, out)) return true;
   if (!is_array(object)) return false;
   out.tensor = as_tensor(object);
   return true;
 }
 
 namespace {
+
+// NumPy's arrays, whose operators ask ours; those in a file are no others.
+bool is_plain_ndarray(PyTypeObject* type) {
+  constexpr const char* kName = "numpy.ndarray";
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return !std::strcmp(type->tp_name, kName);
+  if (std::strcmp(type->tp_name, "memmap") || std::strcmp(type->tp_base->tp_name, kName))
+    return false;
+  const nb::object module = nb::handle(reinterpret_cast<PyObject*>(type)).attr("__module__");
+  return nb::isinstance<nb::str>(module) && !std::strcmp(nb::str(module).c_str(), "numpy");
+}
+
+// What an operator stands beside a tensor for. Arrays that have operators of their own keep them:
+// a tensor would lose their units or their mask.
+bool read_beside(PyObject* object, Operand& out) {
+  if (read_tensor_or_scalar(object, out)) return true;
+  if (!is_array(object)) return false;
+  PyTypeObject* const type = Py_TYPE(object);
+  if (!is_plain_ndarray(type) &&
+      PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__array_ufunc__"))
+    return false;
+  out.tensor = as_tensor(object, "operator");
+  return true;
+}
 
 std::optional<std::int64_t> read_bound(PyObject* object) {
   if (object == Py_None) return std::nullopt;

@@ -38,6 +38,17 @@ PyTypeObject* pair_type;  // ValuesAndIndices
 
 }  // namespace
 
+// What C++ itself throws where something was larger, or something else, than was asked for.
+static bool set_standard_error(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) || dynamic_cast<const std::length_error*>(&error))
+    set_error({ErrorKind::memory, "out of memory"});
+  else if (dynamic_cast<const std::bad_cast*>(&error))
+    set_error({ErrorKind::type, "an object has another type than was asked for"});
+  else
+    return false;
+  return true;
+}
+
 void create_error_types(nb::module_& m) {
   PyObject* family = PyErr_NewExceptionWithDoc("tilewright.Error",
                                                "Base of all errors that Tilewright raises itself.",
@@ -56,6 +67,8 @@ void create_error_types(nb::module_& m) {
       std::rethrow_exception(current);
     } catch (const Error& error) {
       set_error(error);
+    } catch (const std::exception& error) {
+      if (!set_standard_error(error)) throw;
     }
   });
 }
@@ -86,10 +99,8 @@ PyObject* raise_current() noexcept {
     set_error(error);
   } catch (nb::python_error& error) {
     error.restore();
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
   } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+    if (!set_standard_error(error)) PyErr_SetString(PyExc_RuntimeError, error.what());
   } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
   }
@@ -226,7 +237,9 @@ template <class List, class Read> bool read_list(PyObject* object, List& out, Re
     return false;
   }
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i)
-    if (!read(PySequence_Fast_GET_ITEM(items.ptr(), i), out.emplace_back())) return false;
+    if (!read(nb::object(nb::borrow(PySequence_Fast_GET_ITEM(items.ptr(), i))).ptr(),
+              out.emplace_back()))
+      return false;
   return true;
 }
 
@@ -256,6 +269,8 @@ bool require_dtype(PyObject* object, DType& out) {
 bool read_integer(PyObject* object, std::int64_t& out) {
   const bool exact = PyLong_CheckExact(object);
   if (!exact && (PyBool_Check(object) || !PyIndex_Check(object))) return false;
+  // Its __index__ may take it out of the list that it is in.
+  const nb::object held = exact ? nb::object() : nb::borrow(object);
   const Py_ssize_t value =
       exact ? PyLong_AsSsize_t(object) : PyNumber_AsSsize_t(object, PyExc_OverflowError);
   if (value == -1 && PyErr_Occurred()) {

@@ -1,22 +1,14 @@
 #include "core/cuda/compiler.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <unistd.h>
 
 #include "core/base/env.h"
 #include "core/base/error.h"
+#include "core/base/sha256.h"
 #include "core/cuda/driver.h"
-#include "core/runtime/warning.h"
+#include "core/cuda/kernel_folder.h"
 
 namespace tw::cuda {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -45,83 +37,6 @@ void append_expanded(std::string_view name, std::vector<std::string_view>& seen,
       out += line;
     }
   }
-}
-
-// FNV-1a, twice with other seeds: 128 bits.
-std::string hash_of(std::string_view bytes) {
-  std::string name;
-  for (std::uint64_t hash : {0xcbf29ce484222325u, 0x84222325cbf29ce4u}) {
-    for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    char text[17];
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-    name += text;
-  }
-  return name;
-}
-
-// Empty where there is none.
-fs::path kernel_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return fs::path(value ? value : "");
-  };
-  if (const std::string named = env_text("CACHE_DIR"); !named.empty())
-    return fs::path(named) / "kernels";
-  if (const fs::path base = variable("XDG_CACHE_HOME"); !base.empty())
-    return base / "tilewright" / "kernels";
-  const fs::path home = variable("HOME");
-  return home.empty() ? home : home / ".cache" / "tilewright" / "kernels";
-}
-
-// A file holds the hash of what follows.
-constexpr std::size_t kHashBytes = 32;
-
-std::string read_kept(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return "";
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  const std::string kept = bytes.str();
-  if (kept.size() > kHashBytes && hash_of(kept.substr(kHashBytes)) == kept.substr(0, kHashBytes))
-    return kept.substr(kHashBytes);
-  warn_once("damaged kernel",
-            "a compiled kernel is damaged and is compiled anew: " + path.string());
-  return "";
-}
-
-constexpr std::uintmax_t kMostBytes = 256 << 20;
-
-// The oldest go first.
-void bound_folder(const fs::path& folder) {
-  std::error_code ignored;
-  std::uintmax_t total = 0;
-  std::vector<std::pair<fs::file_time_type, fs::path>> files;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    total += entry.file_size(ignored);
-    files.emplace_back(entry.last_write_time(ignored), entry.path());
-  }
-  if (total <= kMostBytes) return;
-  std::sort(files.begin(), files.end());
-  for (const auto& [time, path] : files) {
-    if (total <= kMostBytes / 2) return;
-    total -= fs::file_size(path, ignored);
-    fs::remove(path, ignored);
-  }
-}
-
-// Whole or not at all; a folder that cannot be written to costs time alone.
-void keep(const fs::path& path, const std::string& cubin) {
-  std::error_code ignored;
-  fs::create_directories(path.parent_path(), ignored);
-  const fs::path unfinished = path.string() + "." + std::to_string(::getpid());
-  std::ofstream file(unfinished, std::ios::binary);
-  file << hash_of(cubin) << cubin;
-  file.close();
-  if (file)
-    fs::rename(unfinished, path, ignored);
-  else
-    fs::remove(unfinished, ignored);
-  bound_folder(path.parent_path());
 }
 
 // Instructions of one generation alone are in the variants named with an a, from 9.0 on.
@@ -173,15 +88,12 @@ Compiled compile(std::string_view file, const std::string& settings, int capabil
 std::string compiled(std::string_view file, const std::string& settings, int capability) {
   int version[2] = {};
   compiler().version(&version[0], &version[1]);
-  const fs::path folder = kernel_folder();
-  const std::string key = hash_of(std::to_string(version[0]) + "." + std::to_string(version[1]) +
-                                  " " + architecture(capability) + " " + env_text("NVRTC") + "\n" +
-                                  settings + expanded_text(file));
-  const fs::path path = folder / (key + ".cubin");
-  if (!folder.empty())
-    if (std::string kept = read_kept(path); !kept.empty()) return kept;
+  const std::string key = sha256(std::to_string(version[0]) + "." + std::to_string(version[1]) +
+                                 " " + architecture(capability) + " " + env_text("NVRTC") + "\n" +
+                                 settings + expanded_text(file));
+  if (std::string kept = kept_kernel(key); !kept.empty()) return kept;
   std::string cubin = compile(file, settings, capability).cubin;
-  if (!folder.empty()) keep(path, cubin);
+  keep_kernel(key, cubin);
   return cubin;
 }
 

@@ -88,7 +88,7 @@ Gpu& Gpu::at(int number) {
   std::unique_ptr<Gpu>& gpu = Made::all().gpus[number];
   if (!gpu) {
     driver();  // raises where there is none
-    if (number >= std::min(count(), kMostGpus))
+    if (number < 0 || number >= std::min(count(), kMostGpus))
       fail(ErrorKind::value, "no device 'cuda:", number, "'; this machine has ", count(),
            " GPUs, counted from 0");
     gpu.reset(new Gpu(number));

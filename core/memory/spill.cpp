@@ -52,10 +52,16 @@ void remove_folder(const std::string& path) noexcept {
   fs::remove_all(path, ignored);
 }
 
+// In a folder that all users may write to, a name says nothing of whose it is.
+bool is_own_folder(const fs::path& path) {
+  struct stat status;
+  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+}
+
 // A lock that can be taken belongs to nobody alive. One that cannot be opened was not made yet or
 // is not ours to judge.
 void remove_if_stale(const fs::path& path) {
-  const File lock(open((path.string() + kLockName).c_str(), O_RDWR | O_CLOEXEC));
+  const File lock(open((path.string() + kLockName).c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   if (lock.descriptor >= 0 && flock(lock.descriptor, LOCK_EX | LOCK_NB) == 0)
     remove_folder(path.string());
 }
@@ -63,13 +69,15 @@ void remove_if_stale(const fs::path& path) {
 void remove_stale(const std::string& parent) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(parent, ignored))
-    if (entry.path().filename().string().starts_with(kPrefix)) remove_if_stale(entry.path());
+    if (entry.path().filename().string().starts_with(kPrefix) && is_own_folder(entry.path()))
+      remove_if_stale(entry.path());
 }
 
 // The open, locked file, or -1 where another process found the new folder before it was locked and
 // removed it.
 int take_lock(const std::string& folder) {
-  const int lock = open((folder + kLockName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int lock =
+      open((folder + kLockName).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   struct stat status;
   if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0 && fstat(lock, &status) == 0 &&
       status.st_nlink > 0)
@@ -179,7 +187,7 @@ std::uint64_t SpillFolder::write(const void* from, std::size_t bytes) {
 void SpillFolder::read(std::uint64_t number, void* to, std::size_t bytes) const {
   const std::string path = path_of(number);
   const bool refused = fault_point();
-  const File file(refused ? -1 : open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const File file(refused ? -1 : open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (file.descriptor < 0)
     fail_at("bringing back", path, refused ? EMFILE : errno,
             "; the values of the tensor that was there cannot be had without it");

@@ -30,21 +30,31 @@ _OPERATORS = {
 }
 
 
+# The letters of types that tensors have.
+_KINDS = "biufc"
+
+
 def call(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """A tensor where the function is an operator's, else what NumPy makes of the tensors' memory.
 
-    Raises RuntimeError for a tensor in a graph, which would not learn of NumPy's result, and
-    TypeError where a tensor should take the result.
+    NumPy's own way is also that of arrays that keep their operators (units, masks) and of types
+    that tensors lack (dates). Raises RuntimeError for a tensor in a graph, which would not learn of
+    NumPy's result, and TypeError where a tensor should take the result.
     """
     if method == "__call__" and not options and ufunc.__name__ in _OPERATORS:
-        plain, reflected = _OPERATORS[ufunc.__name__]
-        a, b = inputs
-        if isinstance(a, Tensor):
-            return getattr(a, plain)(b)
-        return getattr(b, reflected)(a)
+        result = _operated(*_OPERATORS[ufunc.__name__], *inputs)
+        if result is not NotImplemented:
+            return result
     if any(isinstance(x, Tensor) for x in options.get("out", ())):
         raise TypeError(f"{ufunc.__name__}: a tensor cannot take NumPy's result; pass x.numpy()")
     return getattr(ufunc, method)(*map(_as_array, inputs), **options)
+
+
+def _operated(plain: str, reflected: str, a: Any, b: Any) -> Any:
+    """What the tensor's operator gives, or NotImplemented."""
+    x, name, other = (a, plain, b) if isinstance(a, Tensor) else (b, reflected, a)
+    kind = getattr(getattr(other, "dtype", None), "kind", "f")
+    return NotImplemented if kind not in _KINDS else getattr(x, name)(other)
 
 
 def _as_array(x: Any) -> Any:
