@@ -284,7 +284,9 @@ void bind_dlpack(nb::module_& m) {
         return from_dlpack(x, device, copy_arg);
       },
       "x"_a, nb::kw_only(), "device"_a = nb::none(), "copy"_a = nb::none(),
-      "A tensor over the memory of an object with __dlpack__.\nShapes: the object's.\nTypes: all. "
+      "A tensor over the memory of an object with __dlpack__. The host's memory is read-only where "
+      "the object is older than DLPack 1.0, which first could say so.\nShapes: the "
+      "object's.\nTypes: all. "
       "Result: the object's type.\nRaises BufferError for types and devices that tensors do not "
       "have and for what cannot be of what the object says, TypeError for what is no such object, "
       "ValueError where another device needs a copy and copy is False.\nSource: Array API "

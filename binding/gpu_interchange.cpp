@@ -162,7 +162,7 @@ class CudaInterface {
   DType dtype() const {
     const nb::object text = get("typestr");
     if (!nb::isinstance<nb::str>(text)) refuse("typestr", "a str");
-    return dtype_of_type_string(nb::str(text).c_str());
+    return dtype_of_type_string(std::string(utf8_of(text.ptr())));
   }
   // In elements; row-major ones where none are given.
   Strides strides(const ForeignView& view) const {
@@ -190,8 +190,9 @@ class CudaInterface {
   std::uint64_t stream() const {
     const nb::object stream = get("stream");
     if (stream.is_none()) return 0;
-    const std::uint64_t number = unsigned_of(stream);
-    if (number == 0) refuse("stream", "None or the number of a stream, which 0 is not");
+    std::uint64_t number;
+    if (!read_unsigned(stream, number) || number == 0)
+      refuse("stream", "None or the number of a stream, which 0 is not");
     return number;
   }
 
@@ -203,12 +204,17 @@ class CudaInterface {
     return nb::borrow<nb::tuple>(data);
   }
   void* address() const {
-    return reinterpret_cast<void*>(static_cast<std::uintptr_t>(unsigned_of(data()[0])));
+    std::uint64_t address;
+    if (!read_unsigned(data()[0], address)) refuse("data", "(address, read-only)");
+    return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address));
   }
-  static std::uint64_t unsigned_of(const nb::object& number) {
-    const std::uint64_t value = PyLong_AsUnsignedLongLong(nb::int_(number).ptr());
-    if (PyErr_Occurred()) throw nb::python_error();
-    return value;
+  // False for what is no whole number from 0 to 2^64 - 1.
+  static bool read_unsigned(const nb::object& number, std::uint64_t& out) {
+    const nb::object whole = nb::steal(PyNumber_Index(number.ptr()));
+    out = whole.is_valid() ? PyLong_AsUnsignedLongLong(whole.ptr()) : 0;
+    const bool failed = PyErr_Occurred();
+    PyErr_Clear();
+    return !failed;
   }
 
   PyObject* const owner_;

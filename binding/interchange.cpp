@@ -23,25 +23,6 @@ namespace tw::binding {
 
 namespace {
 
-// struct-module letters, in the order of DType; bfloat16 has none. Where a C long has 64 bits NumPy
-// and extensions take int64 for one: long long is another type to them.
-constexpr bool kLongIsWide = sizeof(long) == 8;
-constexpr const char* kFormats[kDTypes] = {"?",
-                                           "b",
-                                           "h",
-                                           "i",
-                                           kLongIsWide ? "l" : "q",
-                                           "B",
-                                           "H",
-                                           "I",
-                                           kLongIsWide ? "L" : "Q",
-                                           "e",
-                                           nullptr,
-                                           "f",
-                                           "d",
-                                           "Zf",
-                                           "Zd"};
-
 // The type behind a buffer's format letter, by kind and size, so that 'l' means int64 or int32 as
 // the platform has it.
 DType dtype_of_format(const char* format, Py_ssize_t item_bytes, const char* op) {
@@ -94,15 +75,16 @@ struct BufferView {
 };
 
 [[noreturn]] void refuse_dtype(PyObject* object, const char* op) {
-  fail(ErrorKind::type, op, ": no dtype for ", nb::str(nb::handle(object).attr("dtype")).c_str(),
-       " of ", Py_TYPE(object)->tp_name, "; convert it first");
+  fail(ErrorKind::type, op, ": no dtype for ",
+       nb::str(nb::object(nb::handle(object).attr("dtype"))).c_str(), " of ",
+       Py_TYPE(object)->tp_name, "; convert it first");
 }
 
 // NumPy's letter of what an array or scalar holds; empty for what has none.
 std::string kind_letter(PyObject* object) {
   const nb::object dtype = nb::getattr(nb::handle(object), "dtype", nb::none());
   const nb::object kind = nb::getattr(dtype, "kind", nb::none());
-  return nb::isinstance<nb::str>(kind) ? nb::str(kind).c_str() : "";
+  return std::string(nb::isinstance<nb::str>(kind) ? utf8_of(kind.ptr()) : "");
 }
 
 // NumPy has no buffers of arrays of dates, and shows scalars of them as bytes.
@@ -245,103 +227,6 @@ void refuse_graph(const Tensor& x, const char* what) {
 
 namespace {
 
-// What a buffer's consumer holds: its shape and strides, and the bytes in their place.
-struct BufferExport {
-  explicit BufferExport(const Tensor& x)
-      : lent(x->storage), dims(static_cast<std::size_t>(2 * x.rank() + 1)) {}
-  Lent lent;
-  std::vector<Py_ssize_t> dims;
-};
-
-// Strides of rows in either order, as consumers expect them of axes of one element too.
-Strides column_strides(const Shape& shape) {
-  Strides strides = Strides::of_rank(shape.rank());
-  std::int64_t step = 1;
-  for (int i = 0; i < shape.rank(); ++i) {
-    strides[i] = step;
-    step *= std::max<std::int64_t>(shape[i], 1);
-  }
-  return strides;
-}
-bool is_column_major(const Tensor& x) {
-  const Strides columns = column_strides(x.shape());
-  for (int i = 0; i < x.rank(); ++i)
-    if (x.size(i) > 1 && x.strides()[i] != columns[i]) return x.count() == 0;
-  return true;
-}
-
-bool asks(int flags, int for_what) { return (flags & for_what) == for_what; }
-
-// In elements, as the consumer asks for them; raises BufferError where the tensor has others.
-Strides strides_to_show(const Tensor& x, int flags) {
-  const bool rows = x.contiguous(), wants_columns = asks(flags, PyBUF_F_CONTIGUOUS);
-  if (rows && !wants_columns) return contiguous_strides(x.shape());
-  const bool columns = is_column_major(x);
-  const bool wants_rows = asks(flags, PyBUF_C_CONTIGUOUS) || !asks(flags, PyBUF_STRIDES);
-  const char* missing = nullptr;
-  if (wants_rows && !rows) missing = "row-major";
-  if (wants_columns && !columns) missing = "column-major";
-  if (asks(flags, PyBUF_ANY_CONTIGUOUS) && !rows && !columns) missing = "contiguous";
-  if (missing)
-    fail(ErrorKind::buffer, "the consumer asks for ", missing, " memory, but strides are ",
-         x.strides(), " for shape ", x.shape(), "; copy it first");
-  return columns ? column_strides(x.shape()) : x.strides();
-}
-
-}  // namespace
-
-int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
-  try {
-    const Tensor x = raw_tensor(self);
-    refuse_graph(x, "buffer");
-    const char* format = kFormats[index_of(x.dtype())];
-    if (!format && (flags & PyBUF_FORMAT))
-      fail(ErrorKind::buffer, "bfloat16 has no buffer format; use astype(float32), or DLPack");
-    if ((flags & PyBUF_WRITABLE) && (!x->storage->writable || shares_elements(x)))
-      fail(ErrorKind::buffer, "the tensor's memory is read-only");
-    const Strides strides = strides_to_show(x, flags);
-    refuse_in_capture("another library gets at the memory");
-    check_on_cpu(x, "buffer");
-    auto* exported = new BufferExport(x);
-    Py_ssize_t* const dims = exported->dims.data();
-    for (int i = 0; i < x.rank(); ++i) {
-      dims[i] = x.size(i);
-      dims[x.rank() + i] = strides[i] * static_cast<std::int64_t>(x.item_bytes());
-    }
-    view->buf = x.pinned_bytes();
-    view->obj = Py_NewRef(self);
-    view->len = x.count() * static_cast<std::int64_t>(x.item_bytes());
-    view->itemsize = static_cast<Py_ssize_t>(x.item_bytes());
-    view->readonly = !x->storage->writable || shares_elements(x);
-    view->ndim = x.rank();
-    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
-    const bool has_axes = x.rank() > 0;
-    view->shape = has_axes && asks(flags, PyBUF_ND) ? dims : nullptr;
-    view->strides = has_axes && asks(flags, PyBUF_STRIDES) ? dims + x.rank() : nullptr;
-    view->suboffsets = nullptr;
-    view->internal = exported;
-    return 0;
-  } catch (const Error& error) {
-    // A block that finds no room on its way back is no refusal to show it.
-    if (error.kind == ErrorKind::memory || error.kind == ErrorKind::os)
-      raise_current();
-    else
-      PyErr_SetString(PyExc_BufferError, error.what());
-    view->obj = nullptr;
-    return -1;
-  } catch (...) {
-    raise_current();
-    view->obj = nullptr;
-    return -1;
-  }
-}
-
-void release_buffer(PyObject*, Py_buffer* view) noexcept {
-  delete static_cast<BufferExport*>(view->internal);
-}
-
-namespace {
-
 // Python's own lists and numbers share no memory: to ask for attributes that they lack takes ten
 // times as long as to make a tensor of a few elements.
 bool is_plain(PyObject* object) {
@@ -480,9 +365,11 @@ void bind_interchange(nb::module_& m) {
       "A tensor from nested lists, numbers, or anything with the buffer protocol or DLPack, whose\n"
       "memory is shared where no conversion is needed and copy is not True; bool bytes other than "
       "0\n"
-      "and 1 need one.\nShapes: an axis for each level of lists.\nTypes: all. Result: dtype, by "
-      "default that of the data: bool, int64, the default floating type or complex64 for "
-      "numbers.\nRaises TypeError for what is no data, ValueError for lists of different depths or "
+      "and 1 need one.\nShapes: an axis for each level of lists, and those of the arrays in "
+      "them.\nTypes: all. Result: dtype, by default that of the data: bool, int64, the default "
+      "floating type or complex64 of Python's numbers, their own of tensors, arrays and NumPy's "
+      "numbers, promoted where lists hold several.\nRaises TypeError for what is no data, "
+      "ValueError for lists of different depths or "
       "lengths, for copy=False where one is needed and for a device that is not there, "
       "OverflowError for numbers that the type does not hold.\nSource: Array API standard "
       "2024.12.");
@@ -500,7 +387,8 @@ void bind_interchange(nb::module_& m) {
       },
       "obj"_a.none(), "dtype"_a = nb::none(), "device"_a = nb::none(), "requires_grad"_a = false,
       "A tensor with its own copy of the data, as asarray(obj, copy=True), outside any "
-      "graph.\nShapes: an axis for each level of lists.\nTypes: all. Result: dtype, by default as "
+      "graph.\nShapes: an axis for each level of lists, and those of the arrays in them.\nTypes: "
+      "all. Result: dtype, by default as "
       "asarray.\nRaises TypeError for what is no data and for requires_grad of a type that has no "
       "gradients, ValueError for lists of different depths or lengths, OverflowError for numbers "
       "that the type does not hold.\nSource: PyTorch's torch.tensor.");

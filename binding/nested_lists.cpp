@@ -69,6 +69,7 @@ void NestedLists::read_items(const nb::object& items, int depth) {
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.ptr());
   meet_extent(count, depth);
   if (count == 0) end_path(depth + 1);
+  if (!shape_known_) parts_.reserve(static_cast<std::size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (PySequence_Fast_GET_SIZE(items.ptr()) != count)
       fail(ErrorKind::value, op_, ": a list of ", count, " elements was changed to one of ",

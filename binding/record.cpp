@@ -115,7 +115,7 @@ Operand default_operand(const Parameter& p) {
 // The alternatives of a parameter that takes one of some words.
 bool read_choice(const OpRecord& op, const Parameter& p, PyObject* object, Word& out) {
   if (!PyUnicode_Check(object)) return false;
-  const std::string_view text = PyUnicode_AsUTF8(object);
+  const std::string_view text = utf8_of(object);
   for (std::size_t i = 0; i < p.choices.size(); ++i)
     if (text == p.choices[i]) {
       out = static_cast<Word>(i);
@@ -125,8 +125,7 @@ bool read_choice(const OpRecord& op, const Parameter& p, PyObject* object, Word&
   if (p.kind == Kind::shape) known += "an int, ints, ";
   for (std::size_t i = 0; i < p.choices.size(); ++i)
     known += (i == 0 ? "'" : i + 1 == p.choices.size() ? " or '" : ", '") + p.choices[i] + "'";
-  fail(ErrorKind::value, op.name, ": ", p.name, " must be ", known, ", got '", std::string(text),
-       "'");
+  fail(ErrorKind::value, op.name, ": ", p.name, " must be ", known, ", got ", told(object));
 }
 
 // Whether a second tensor stands for maximum(x, y) or minimum(x, y), even where it could be an

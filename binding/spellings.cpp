@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "binding/function.h"
 #include "core/base/error.h"
 
 namespace tw::binding {
@@ -268,7 +269,7 @@ bool Keywords::is_of(const OwnAlias& row) const {
 }
 
 nb::object Keywords::own_name(PyObject* keyword, PyObject* value, PyObject* all) const {
-  const std::string_view given = PyUnicode_AsUTF8(keyword);
+  const std::string_view given = utf8_of(keyword);
   if (has(given)) return nb::borrow(keyword);
   refuse_difference(function_, given, all);
   for (const OwnAlias& row : kOwnAliases)

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "binding/function.h"
+
 namespace tw::binding {
 
 namespace {
@@ -39,7 +41,7 @@ int option_of(PyObject* key) {
     if (PyUnicode_Compare(key, option_keys[i]) == 0) return i;
   std::string known;
   for (const char* name : kOptionNames) known += (known.empty() ? "" : ", ") + std::string(name);
-  fail(ErrorKind::type, "submit: no option '", PyUnicode_AsUTF8(key), "'; known: ", known,
+  fail(ErrorKind::type, "submit: no option '", utf8_of(key), "'; known: ", known,
        "; keywords of the function itself go into kwargs={...}");
 }
 

@@ -8,6 +8,7 @@
 
 #include "binding/casters.h"
 #include "binding/cycles.h"
+#include "binding/function.h"
 #include "binding/interchange.h"
 #include "core/autograd/backward.h"
 #include "core/ops/apply.h"
@@ -477,7 +478,8 @@ static bool read_number_of_array(PyObject* object, Scalar& out) {
   const nb::object recorded = nb::getattr(array, "requires_grad", nb::bool_(false));
   if (nb::len(nb::object(array.attr("shape"))) > 0 || PyObject_IsTrue(recorded.ptr())) return false;
   const nb::object kind = nb::getattr(array.attr("dtype"), "kind", nb::none());
-  if (nb::isinstance<nb::str>(kind) && !std::strchr("biufc", *nb::cast<std::string>(kind).c_str()))
+  if (nb::isinstance<nb::str>(kind) &&
+      std::string_view("biufc").find(utf8_of(kind.ptr())) == std::string_view::npos)
     return false;
   return read_scalar(nb::object(array.attr("item")()).ptr(), out);
 }
@@ -511,7 +513,7 @@ bool is_plain_ndarray(PyTypeObject* type) {
   if (std::strcmp(type->tp_name, "memmap") || std::strcmp(type->tp_base->tp_name, kName))
     return false;
   const nb::object module = nb::handle(reinterpret_cast<PyObject*>(type)).attr("__module__");
-  return nb::isinstance<nb::str>(module) && !std::strcmp(nb::str(module).c_str(), "numpy");
+  return nb::isinstance<nb::str>(module) && utf8_of(module.ptr()) == "numpy";
 }
 
 // What an operator stands beside a tensor for. Arrays that have operators of their own keep them:

@@ -1,6 +1,6 @@
 // dtype objects, shapes as tuples, and the family of error types.
 #include <algorithm>
-#include <cstring>
+#include <string_view>
 
 #include "binding/casters.h"
 #include "binding/function.h"
@@ -185,9 +185,9 @@ PyObject* wrap_dtype(DType dtype) { return Py_NewRef(dtype_objects[index_of(dtyp
 
 namespace {
 
-bool read_dtype_name(const char* name, DType& out) {
+bool read_dtype_name(std::string_view name, DType& out) {
   for (int i = 0; i < kDTypes; ++i) {
-    if (std::strcmp(name, name_of(static_cast<DType>(i))) != 0) continue;
+    if (name != name_of(static_cast<DType>(i))) continue;
     out = static_cast<DType>(i);
     return true;
   }
@@ -202,7 +202,7 @@ bool read_dtype(PyObject* object, DType& out) {
     out = nb::inst_ptr<DTypeObject>(handle)->type;
     return true;
   }
-  if (PyUnicode_Check(object)) return read_dtype_name(PyUnicode_AsUTF8(object), out);
+  if (PyUnicode_Check(object)) return read_dtype_name(utf8_of(object), out);
   const std::pair<PyTypeObject*, DType> kPython[] = {
       {&PyBool_Type, DType::bool_},
       {&PyLong_Type, DType::int64},
@@ -216,8 +216,7 @@ bool read_dtype(PyObject* object, DType& out) {
   for (const char* attribute : {"name", "__name__"}) {
     if (!PyObject_HasAttrString(object, attribute)) continue;
     const nb::object name = handle.attr(attribute);
-    if (nb::isinstance<nb::str>(name) && read_dtype_name(nb::cast<nb::str>(name).c_str(), out))
-      return true;
+    if (nb::isinstance<nb::str>(name) && read_dtype_name(utf8_of(name.ptr()), out)) return true;
   }
   return false;
 }

@@ -40,7 +40,7 @@ set(TW_COLD_CORE_GROUPS
   "cuda/norm cuda/tiers"
   "memory/spill runtime/job_queues autograd/capture runtime/transfer runtime/signature")
 set(TW_BINDING_GROUPS
-  "function record interchange nested_lists spellings types submission"
+  "function record interchange nested_lists buffers spellings types submission"
   "task_type gpu_interchange cycles module_call split"
   "tensor_type transfer dlpack autograd gpu_streams ops")
 # What programs ask for now and then, with -O1.

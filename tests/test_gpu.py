@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -434,6 +435,25 @@ class TestSurroundings:
         again = run(program, TILEWRIGHT_CACHE_DIR=str(tmp_path))
         assert again.stdout.startswith("1 a compiled kernel is damaged"), again.stderr
         assert run(program, TILEWRIGHT_CACHE_DIR=str(tmp_path)).stdout.startswith("0")
+
+    def test_kernels_that_others_could_have_written_are_not_run(self, tmp_path: Path):
+        program = "import tilewright as tw\nprint((tw.ones((2,), device='cuda') + 1).tolist())\n"
+        folder = tmp_path / "kernels"
+
+        def result() -> tuple[str, int]:
+            done = run(program, TILEWRIGHT_CACHE_DIR=str(tmp_path))
+            return done.stdout, done.stderr.count("is no file of this user's alone")
+
+        assert result() == ("[2.0, 2.0]\n", 0)
+        assert folder.stat().st_mode & 0o777 == 0o700
+        for path in folder.iterdir():
+            data = path.read_bytes()
+            digits, cubin = data[:64], data[64:]
+            assert hashlib.sha256(path.stem.encode() + b"\n" + cubin).hexdigest() == digits.decode()
+            assert path.stat().st_mode & 0o777 == 0o600
+            path.chmod(0o666)
+        assert result() == ("[2.0, 2.0]\n", 1)
+        assert result() == ("[2.0, 2.0]\n", 0)  # written anew
 
     def test_a_folder_that_cannot_be_written_costs_time_alone(self, tmp_path: Path):
         (tmp_path / "kernels").write_text("a file in the place of the folder")

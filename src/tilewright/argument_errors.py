@@ -243,15 +243,20 @@ def _remedy(annotation: Any, value: object) -> str:
 
 
 def _is_real(value: object) -> bool:
-    return isinstance(value, (int, float)) or (
-        hasattr(value, "__float__") and not isinstance(value, str)
-    )
+    if isinstance(value, (int, float, str)):
+        return not isinstance(value, str)
+    return hasattr(value, "__float__") and _kind(value) in "biufc"
 
 
 def _is_index(value: Any) -> bool:
     if isinstance(value, _core.Tensor):
         return value.size == 1 and not value.is_floating_point() and not value.is_complex()
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    return hasattr(value, "__index__") and not isinstance(value, bool) and _kind(value) in "biuf"
+
+
+def _kind(value: object) -> str:
+    """NumPy's letter of what an array or number holds: its dates convert to numbers as well."""
+    return str(getattr(getattr(value, "dtype", None), "kind", "f"))
 
 
 _PLAIN: dict[str, tuple[Callable[[Any], bool], str]] = {
