@@ -5,6 +5,7 @@
 #include "binding/record.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
+#include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/key_value_cache.h"
 #include "core/ops/matmul.h"
@@ -168,11 +169,22 @@ void bind_key_value_cache(nb::module_& m) {
       "Appends rows, and attends causally to all.");
 }
 
+void bind_draws(nb::module_& m) {
+  m.def(
+      "_beta_slope",
+      [](const Tensor& a, const Tensor& b, const Tensor& log_odds) {
+        return apply(kBetaSlope, {a, b, log_odds});
+      },
+      "a"_a, "b"_a, "log_odds"_a,
+      "How log-odds of beta distributions move with a; all float64, of one shape.");
+}
+
 }  // namespace
 
 void bind_ops(nb::module_& m) {
   bind_random(m);
   bind_key_value_cache(m);
+  bind_draws(m);
   m.def(
       "_op_records",
       [] {

@@ -424,6 +424,20 @@ def test_counts_and_gamma_numbers_are_the_cpus(rng):
     assert (on_cpu != on_gpu).mean() < 0.005
     on_cpu, on_gpu = both(lambda device: tw.standard_gamma(tw.asarray(rates).to(device)))
     assert (np.abs(on_cpu - on_gpu) > 1e-12 * np.abs(on_cpu)).mean() < 0.005
+    chances = tw.asarray(rng.uniform(0, 1, 1000))
+    counts = tw.asarray(np.floor(rates))
+    on_cpu, on_gpu = both(lambda d: tw.binomial(counts.to(d), chances.to(d)))
+    assert (on_cpu != on_gpu).mean() < 0.005
+
+    def gradients(device: str) -> tw.Tensor:
+        a = tw.asarray(rates[::5].copy()).to(device).requires_grad_()
+        of = tw.distributions
+        for draw in (of.Gamma(a, 1.0), of.Beta(a, a * 2), of.StudentT(a)):
+            draw.rsample(generator=tw.Generator(2)).sum().backward()
+        return a.grad
+
+    on_cpu, on_gpu = both(gradients)
+    assert (np.abs(on_cpu - on_gpu) > 1e-8 * np.abs(on_cpu)).mean() < 0.02
     for draw in (
         lambda device: tw.exponential(2.0, (1000,), dtype=tw.float64, device=device),
         lambda device: tw.cauchy(0.0, 1.0, (1000,), dtype=tw.float64, device=device),
@@ -438,6 +452,14 @@ def test_parameters_out_of_range_are_told():
     for call, text in (
         (lambda: tw.poisson(tw.asarray([1.0, -2.0]).to("cuda")), "poisson: rate -2"),
         (lambda: tw.standard_gamma(tw.zeros((3,), device="cuda")), "standard_gamma: shape 0"),
+        (
+            lambda: tw.binomial(tw.asarray([1.5]).to("cuda"), tw.asarray([0.5]).to("cuda")),
+            "binomial: count 1.5",
+        ),
+        (
+            lambda: tw.binomial(tw.asarray([1.0]).to("cuda"), tw.asarray([1.5]).to("cuda")),
+            "binomial: prob 1.5",
+        ),
         (
             lambda: tw.multinomial(tw.asarray([[0.5, -1.0]]).to("cuda"), 1),
             "multinomial: probability -1 of class 1 in row 0",

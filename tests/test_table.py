@@ -55,7 +55,8 @@ NO_OPS = {
     "creation": """arange asarray empty empty_like eye from_dlpack frombuffer full full_like tensor
         linspace
         ones ones_like tril_indices triu_indices zeros zeros_like""",
-    "random": """alpha_dropout bernoulli cauchy dropout dropout1d dropout2d dropout3d exponential
+    "random": """alpha_dropout bernoulli binomial cauchy dropout dropout1d dropout2d dropout3d
+        exponential
         feature_alpha_dropout geometric log_normal manual_seed multinomial normal poisson rand
         rand_like randint randint_like randn randn_like randperm standard_gamma uniform""",
     "other names of ops": """absolute amax amin eq ge gt le lt ne arccos arccosh arcsin arcsinh

@@ -16,7 +16,7 @@ using std::int64_t;
 struct Draw {
   int64_t count;
   const std::uint64_t* key;
-  const double* x;
+  const double* x[3];
   void* y;
   std::int32_t* reserved;
   Fault* fault;
@@ -32,13 +32,16 @@ struct Classes {
   std::int32_t code;
 };
 
-enum Wrong { kRate, kShape, kShare, kProbability, kNone, kSum, kTooFew };
+enum Wrong { kRate, kShape, kShare, kProbability, kNone, kSum, kTooFew, kCount, kChance };
 void raise_wrong(const Fault& fault) {
   const auto x = std::bit_cast<double>(fault.value);
   switch (fault.user) {
     case kRate: fail(ErrorKind::value, "poisson: rate ", x, " is not at least 0");
     case kShape: fail(ErrorKind::value, "standard_gamma: shape ", x, " is not above 0");
     case kShare: fail(ErrorKind::value, "quantile: q must be from 0 to 1, got ", x);
+    case kCount:
+      fail(ErrorKind::value, "binomial: count ", x, " is not a whole number of at least 0");
+    case kChance: fail(ErrorKind::value, "binomial: prob ", x, " is not in [0, 1]");
     case kProbability:
       fail(ErrorKind::value, "multinomial: probability ", x, " of class ", fault.limit, " in row ",
            fault.place, " is not a finite number of at least 0");
@@ -67,7 +70,8 @@ template <class Parameter> void launch(const char* kernel, Grid grid, Parameter 
 // ---- an element a thread ----
 
 constexpr char kPoisson[] = "poisson", kGamma[] = "gamma_numbers", kShares[] = "checked_shares",
-               kPermutation[] = "permutation";
+               kPermutation[] = "permutation", kBinomialNumbers[] = "binomial",
+               kGammaSlopes[] = "gamma_slopes", kBetaSlopes[] = "beta_slopes";
 const Draw& draw_of(const void* problem) { return *static_cast<const Draw*>(problem); }
 template <const char* kernel> void run_elements(const void* problem) {
   const Draw& p = draw_of(problem);
@@ -76,11 +80,11 @@ template <const char* kernel> void run_elements(const void* problem) {
 void set_up_elements(const Call& call, void* problem) {
   (new (problem) Draw{})->count = call.out[0].count;
 }
-void bind_by_key(void* problem, void* const* at) {
+template <int parameters, bool by_key = true> void bind_elements(void* problem, void* const* at) {
   Draw& p = *static_cast<Draw*>(problem);
-  p.x = static_cast<const double*>(at[0]);
-  p.key = static_cast<const std::uint64_t*>(at[1]);
-  p.y = at[2];
+  for (int i = 0; i < parameters; ++i) p.x[i] = static_cast<const double*>(at[i]);
+  if (by_key) p.key = static_cast<const std::uint64_t*>(at[parameters]);
+  p.y = at[parameters + by_key];
 }
 
 const char* refuses_long(const Call& call) {
@@ -136,23 +140,24 @@ void run_once(const void* problem) {
          {{static_cast<unsigned>(divide_up(p.classes, 256)), static_cast<unsigned>(p.rows), 1}}, p);
 }
 
-constexpr char kTries[] = "tries, from a stream for each element";
+constexpr char kTries[] = "tries, from a stream for each element",
+               kSeries[] = "series and continued fractions";
 
 }  // namespace
 
 void register_draw_kernels() {
-  add_kernel<Draw>("poisson_by", kTries, nullptr, set_up_elements, bind_by_key,
+  add_kernel<Draw>("poisson_by", kTries, nullptr, set_up_elements, bind_elements<1>,
                    run_elements<kPoisson>, 3, "attempts");
-  add_kernel<Draw>("gamma_by", kTries, nullptr, set_up_elements, bind_by_key, run_elements<kGamma>,
-                   3, "attempts");
-  add_kernel<Draw>(
-      kShares, "a number a thread", nullptr, set_up_elements,
-      [](void* problem, void* const* at) {
-        Draw& p = *static_cast<Draw*>(problem);
-        p.x = static_cast<const double*>(at[0]);
-        p.y = at[1];
-      },
-      run_elements<kShares>, 1);
+  add_kernel<Draw>("gamma_by", kTries, nullptr, set_up_elements, bind_elements<1>,
+                   run_elements<kGamma>, 3, "attempts");
+  add_kernel<Draw>("binomial_by", kTries, nullptr, set_up_elements, bind_elements<2>,
+                   run_elements<kBinomialNumbers>, 7, "attempts");
+  add_kernel<Draw>("gamma_slope", kSeries, nullptr, set_up_elements, bind_elements<2, false>,
+                   run_elements<kGammaSlopes>, 3, "terms");
+  add_kernel<Draw>("beta_slope", kSeries, nullptr, set_up_elements, bind_elements<3, false>,
+                   run_elements<kBetaSlopes>, 7, "terms");
+  add_kernel<Draw>(kShares, "a number a thread", nullptr, set_up_elements, bind_elements<1, false>,
+                   run_elements<kShares>, 1);
   add_kernel<Draw>(
       "random_permutation", "swaps that do not meet at once, by one block", refuses_long,
       set_up_elements,

@@ -1,13 +1,16 @@
 // Random tensors of further distributions, and those that are like another tensor.
 #include <cmath>
+#include <limits>
 #include <numbers>
 
+#include "core/autograd/op_node.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/draws.h"
 #include "core/ops/pointwise.h"
 #include "core/ops/records.h"
+#include "core/ops/view.h"
 
 namespace tw {
 namespace {
@@ -70,13 +73,37 @@ void infer_like(Call&, Result* results) {
   results[0].like = 0;
   results[0].dtype = DType::float64;
 }
+void check_floating(const Use& use, const Tensor& x) {
+  if (!is_floating(x.dtype()))
+    fail(ErrorKind::type, use.op.name, ": needs a floating-point input, got ", name_of(x.dtype()));
+}
 // Words: generator.
 template <const OpRecord& by> void rejected_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  if (!is_floating(x.dtype()))
-    fail(ErrorKind::type, use.op.name, ": needs a floating-point input, got ", name_of(x.dtype()));
+  check_floating(use, x);
   const Tensor key = draw(generator_of(use.words, 0), 2 * x.count());
   out[0] = astype(apply(by, {astype(x, DType::float64), key}), x.dtype());
+}
+// Words: generator.
+void binomial_body(const Use& use, Tensor* out) {
+  const Tensor &count = use.in[0].tensor, &prob = use.in[1].tensor;
+  check_floating(use, count);
+  check_floating(use, prob);
+  const Shape shape = broadcast_shapes(count.shape(), prob.shape(), use.op.name);
+  const auto wide = [&](const Tensor& x) { return broadcast_to(astype(x, DType::float64), shape); };
+  const Tensor key = draw(generator_of(use.words, 0), 2 * element_count(shape));
+  out[0] = astype(apply(kBinomialBy, {wide(count), wide(prob), key}),
+                  promote(count.dtype(), prob.dtype()));
+}
+
+// A number moves with its parameter so that the value of the distribution function stays.
+void gamma_vjp(Vjp& v) {
+  const Tensor y = v.out(), least = maximum(y, std::numeric_limits<double>::min());
+  v.give(0, v.g() * y * apply(kGammaSlope, {v.in(0), log(least)}));
+}
+[[noreturn]] void refuse_second_derivative(Vjp& v) {
+  fail(ErrorKind::not_implemented, v.record().name,
+       ": draws have first derivatives alone; take create_graph=False");
 }
 
 // ---- like another tensor ----
@@ -149,8 +176,36 @@ constexpr OpRecord kGammaBy = {
     .help =
         "Numbers of gamma distributions of scale 1, by a key. Source: Marsaglia and Tsang, A "
         "simple method for generating gamma variables, 2000.",
+    .infer = infer_like,
+    .vjp = gamma_vjp,
+    .reads = {{.inputs = 1, .results = 1}}};
+constexpr OpRecord kBinomialBy = {
+    .name = "binomial_by",
+    .signature = "(counts: Tensor, chances: Tensor, key: Tensor) -> Tensor",
+    .help =
+        "How many of counts succeed, each with its chance, by a key. Source: Hoermann, The "
+        "generation of binomial random variates, 1993; below 10 expected ones by inversion.",
     .flags = kConstant,
     .infer = infer_like};
+constexpr OpRecord kGammaSlope = {
+    .name = "gamma_slope",
+    .signature = "(shapes: Tensor, logarithms: Tensor) -> Tensor",
+    .help =
+        "Of numbers of gamma distributions of scale 1, given their logarithms: how these move with "
+        "the shape. Source: Figurnov, Mohamed and Mnih, Implicit reparameterization gradients, "
+        "2018.",
+    .infer = infer_like,
+    .vjp = refuse_second_derivative,
+    .reads = {{}, {}}};
+constexpr OpRecord kBetaSlope = {
+    .name = "beta_slope",
+    .signature = "(a: Tensor, b: Tensor, log_odds: Tensor) -> Tensor",
+    .help =
+        "Of numbers of beta distributions, given their log-odds: how these move with a. Source: as "
+        "gamma_slope.",
+    .infer = infer_like,
+    .vjp = refuse_second_derivative,
+    .reads = {{}, {}}};
 constexpr OpRecord kPoisson = {
     .name = "poisson",
     .signature = "(input: Tensor, generator: Generator | None = None) -> Tensor",
@@ -166,14 +221,27 @@ constexpr OpRecord kStandardGamma = {
     .name = "standard_gamma",
     .signature = "(input: Tensor, generator: Generator | None = None) -> Tensor",
     .help =
-        "A number of the gamma distribution of scale 1 for each shape parameter, in its type; no "
-        "gradient.\n"
+        "A number of the gamma distribution of scale 1 for each shape parameter, in its type. Its "
+        "gradient is that at the same value of the distribution function (Figurnov, Mohamed and "
+        "Mnih, 2018), which has none of its own.\n"
         "Raises ValueError for parameters that are not above 0.\n"
         "Shapes: input of any shape; the result has it.\n"
         "Types: floating. Result: the same type.\n"
         "Source: PyTorch's torch._standard_gamma; Marsaglia and Tsang (2000).",
-    .flags = kFunction | kConstant,
+    .flags = kFunction,
     .body = rejected_body<kGammaBy>};
+constexpr OpRecord kBinomial = {
+    .name = "binomial",
+    .signature = "(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor",
+    .help =
+        "How many of count trials succeed, each with probability prob; exact up to 2^53.\n"
+        "Raises ValueError for counts that are not whole numbers of at least 0 and for a prob "
+        "outside [0, 1].\n"
+        "Shapes: count and prob broadcast to the result's.\n"
+        "Types: floating. Result: the common type.\n"
+        "Source: PyTorch's torch.binomial; Hoermann (1993).",
+    .flags = kFunction | kConstant,
+    .body = binomial_body};
 
 constexpr OpRecord kRandLike = {.name = "rand_like",
                                 .signature = "(x: Tensor, " TW_LIKE,

@@ -610,6 +610,8 @@ class Tensor:
         """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies ..."""
     def bincount(self, weights: Tensor | None=None, minlength: _Int=0) -> Tensor:
         """How many elements of x (n,) are 0, 1, ... up to the largest (int64), or the sums ..."""
+    def binomial(self, prob: Tensor, generator: Generator | None=None) -> Tensor:
+        """How many of count trials succeed, each with probability prob; exact up to 2^53. ..."""
     def bitwise_and(self, b: _Operand) -> Tensor:
         """Bits set in both. Source: Array API standard 2024.12."""
     def bitwise_and_(self, b: _Operand) -> Self:
@@ -2743,6 +2745,8 @@ def _backward(
     create_graph: _Bool=False,
 ) -> None: ...
 def _become(tensor: object, value: Tensor) -> None: ...
+def _beta_slope(a: Tensor, b: Tensor, log_odds: Tensor) -> Tensor:
+    """How log-odds of beta distributions move with a; all float64, of one shape."""
 def _broadcast_shapes(shapes: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
     """The shape that all of `shapes` broadcast to."""
 def _capture(function: Callable[..., Any], inputs: Sequence[Tensor]) -> _Captured:
@@ -3201,6 +3205,8 @@ def binary_cross_entropy_with_logits(
     """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies ..."""
 def bincount(x: Tensor, weights: Tensor | None=None, minlength: int=0) -> Tensor:
     """How many elements of x (n,) are 0, 1, ... up to the largest (int64), or the sums ..."""
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None=None) -> Tensor:
+    """How many of count trials succeed, each with probability prob; exact up to 2^53. ..."""
 def bitwise_and(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in both. Source: Array API standard 2024.12."""
 def bitwise_invert(x: Tensor) -> Tensor:

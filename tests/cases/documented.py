@@ -137,6 +137,7 @@ BY_DTYPE: dict[str, Callable[[str], Any]] = {
     "tilewright.randint": lambda d: tw.randint(0, 2, (2,), dtype=getattr(tw, d)),
     "tilewright.bernoulli": lambda d: tw.bernoulli(0.5, (2,), dtype=getattr(tw, d)),
     **each("tilewright", "dropout alpha_dropout poisson standard_gamma", lambda f, d: f(vector(d))),
+    "tilewright.binomial": lambda d: tw.binomial(vector(d).floor(), vector(d) * 0),
     "tilewright.dropout1d": lambda d: tw.dropout1d(image(d)[0]),
     "tilewright.dropout2d": lambda d: tw.dropout2d(image(d)),
     "tilewright.dropout3d": lambda d: tw.dropout3d(image(d)),

@@ -225,6 +225,7 @@ MAKING = joined(
         f"{TW}.one_hot": [lambda: tw.one_hot(ints, -3)],
         f"{TW}.bincount": [lambda: tw.bincount(-ints), lambda: tw.bincount(ints, minlength=-1)],
         f"{TW}.multinomial": [lambda: tw.multinomial(-v, 1)],
+        f"{TW}.binomial": [lambda: tw.binomial(-v, v * 0)],
         f"{TW}.poisson": [lambda: tw.poisson(-v)],
         f"{TW}.standard_gamma": [lambda: tw.standard_gamma(-v)],
         f"{TW}.uniform": [lambda: tw.uniform(2.0, 1.0, (2,))],
@@ -577,6 +578,7 @@ FUNCTIONALS = joined(
     each(FUNC, "vjp", lambda f: f(tw.sin, v)[1](w)),
     each(FUNC, "jvp", lambda f: f(tw.sin, (v,), (w,))),
     each(FUNC, "stack_module_state", lambda f: f([])),
+    each(DISTRIBUTIONS, "register_kl", lambda f: f(N, 3)),
     each(DISTRIBUTIONS, "kl_divergence", lambda f: f(N(0.0, 1.0), U(0.0, 1.0))),
     each(
         DISTRIBUTIONS,

@@ -32,6 +32,7 @@ MADE = {
     "multinomial": lambda: tw.multinomial(tw.arange(1, 9, dtype=tw.float32), 4),
     "normal": lambda: tw.normal(1.0, 2.0, (50,)),
     "ones": lambda: tw.ones((3,)),
+    "binomial": lambda: tw.binomial(tw.full((50,), 9.0), tw.full((50,), 0.3)),
     "poisson": lambda: tw.poisson(tw.full((50,), 3.0)),
     "rand": lambda: tw.rand((50,)),
     "randint": lambda: tw.randint(0, 9, (50,)),

@@ -1,6 +1,7 @@
 // Random numbers that take any number of tries, classes by their probabilities, and permutations,
 // with the CPU's words. Everything is computed in double, as there.
 #include "philox.cuh"
+#include "draw_formulas.inc"
 
 #define TW_FOR_EACH(i, n)                                            \
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x,   \
@@ -9,7 +10,7 @@
 struct Draw {
   int64_t count;
   const uint64_t* key;  // seed, and the number of the first word: a multiple of 4
-  const double* x;
+  const double *x, *x1, *x2;  // parameters
   void* y;
   int32_t* reserved;  // of a permutation
   Fault* fault;
@@ -94,6 +95,22 @@ TW_KERNEL(gamma_numbers, Draw, 256) {
     if (!(shape > 0)) return report(p.fault, p.code, 1, bits_of(shape), i, 0, 0);
     static_cast<double*>(p.y)[i] = gamma_of(shape, {pair_of(p, i)});
   }
+}
+TW_KERNEL(binomial, Draw, 256) {
+  TW_FOR_EACH(i, p.count) {
+    const double n = p.x[i], chance = p.x1[i];
+    if (!(n >= 0 && n == ::floor(n) && n < double(TW_INFINITY)))
+      return report(p.fault, p.code, 7, bits_of(n), i, 0, 0);
+    if (!(chance >= 0 && chance <= 1)) return report(p.fault, p.code, 8, bits_of(chance), i, 0, 0);
+    Stream stream = {pair_of(p, i)};
+    static_cast<double*>(p.y)[i] = successes_of(n, chance, stream);
+  }
+}
+TW_KERNEL(gamma_slopes, Draw, 256) {
+  TW_FOR_EACH(i, p.count) static_cast<double*>(p.y)[i] = gamma_slope(p.x[i], p.x1[i]);
+}
+TW_KERNEL(beta_slopes, Draw, 256) {
+  TW_FOR_EACH(i, p.count) static_cast<double*>(p.y)[i] = beta_slope(p.x[i], p.x1[i], p.x2[i]);
 }
 TW_KERNEL(checked_shares, Draw, 256) {
   TW_FOR_EACH(i, p.count) {

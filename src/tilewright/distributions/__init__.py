@@ -24,6 +24,7 @@ from tilewright.distributions.gamma import Exponential as Exponential
 from tilewright.distributions.gamma import Gamma as Gamma
 from tilewright.distributions.independent import Independent as Independent
 from tilewright.distributions.kl import kl_divergence as kl_divergence
+from tilewright.distributions.kl import register_kl as register_kl
 from tilewright.distributions.mixture import MixtureSameFamily as MixtureSameFamily
 from tilewright.distributions.multivariate_normal import MultivariateNormal as MultivariateNormal
 from tilewright.distributions.normal import HalfNormal as HalfNormal

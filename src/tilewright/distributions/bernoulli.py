@@ -39,7 +39,7 @@ class Chances(Distribution):
         """log(probs / (1 - probs))."""
         if self._given == "logits_given":
             return self.logits_given
-        p = clamped(self.probs_given)
+        p = clamped(self.probs_given, self._given_type)
         return tw.log(p) - tw.log1p(-p)
 
     def log_chance(self, successes: Number, failures: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ class Chances(Distribution):
         """Of the probabilities of success and of failure."""
         if self._given == "logits_given":
             return tw.logsigmoid(self.logits_given), tw.logsigmoid(-self.logits_given)
-        p = clamped(self.probs_given)
+        p = clamped(self.probs_given, self._given_type)
         return tw.log(p), tw.log1p(-p)
 
 

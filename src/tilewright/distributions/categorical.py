@@ -66,7 +66,7 @@ class Categorical(Distribution):
         """Logarithms of the probabilities."""
         if self._given == "logits_given":
             return self.logits_given.log_softmax(-1)
-        return clamped(self.probs).log()
+        return clamped(self.probs, self._given_type).log()
 
     @property
     def probs(self) -> Tensor:

@@ -23,7 +23,19 @@ from tilewright.distributions.distribution import (
 )
 
 
-class Poisson(Distribution):
+class Counts(Distribution):
+    """The base of distributions of counts, whose logarithms of factorials cancel.
+
+    They are computed in float64 and rounded once.
+    """
+
+    _computed_in = "float64"
+
+    def _widens(self, value: Tensor) -> bool:
+        return True
+
+
+class Poisson(Counts):
     """How many events there are, of which `rate` come on average.
 
     Shapes: rate is the batch. Types: floating. Result: the same type.
@@ -64,7 +76,7 @@ class Poisson(Distribution):
         return tw.xlogy(value, rate) - self.rate - tw.lgamma(value + 1)
 
 
-class Geometric(Chances):
+class Geometric(Counts, Chances):
     """How many trials of probability `probs` fail before the first success.
 
     Shapes: probs or logits are the batch. Types: floating. Result: the same type.
@@ -119,7 +131,7 @@ class Geometric(Chances):
         return -self.log_chance(self.probs, 1 - self.probs) / self.probs
 
 
-class Binomial(Chances):
+class Binomial(Counts, Chances):
     """How many of `total_count` trials of probability `probs` succeed.
 
     Shapes: total_count and probs or logits broadcast to the batch. Types: floating. Result: the
@@ -169,11 +181,8 @@ class Binomial(Chances):
         return self.total_count * self.probs * (1 - self.probs)
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        """Trial by trial: for totals of up to some hundreds."""
-        numbers = self._counts(len(shape))[:-1]
-        size = (numbers.shape[0], *shape)
-        trials = tw.bernoulli(self.probs.detach(), size, generator=generator)
-        return tw.where(numbers < self.total_count, trials, 0.0).sum(axis=0)
+        total = tw.broadcast_to(self.total_count.detach(), shape)
+        return tw.binomial(total, self.probs.detach(), generator=generator)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         n = self.total_count
@@ -201,7 +210,7 @@ class Binomial(Chances):
         return tw.arange(most + 1, dtype=n.dtype, device=n.device).reshape((-1, *[1] * axes))
 
 
-class NegativeBinomial(Chances):
+class NegativeBinomial(Counts, Chances):
     """How many trials of probability `probs` succeed before `total_count` fail.
 
     A total_count between whole numbers stands for a Poisson distribution with a gamma-distributed
@@ -266,7 +275,7 @@ class NegativeBinomial(Chances):
         return self.probs_given / (1 - self.probs_given)
 
 
-class Multinomial(Distribution):
+class Multinomial(Counts):
     """How many of `total_count` draws come from each of several classes.
 
     Shapes: probs or logits (..., classes), of which (...) is the batch and (classes,) the event;
@@ -322,6 +331,19 @@ class Multinomial(Distribution):
         return self.total_count * self.probs * (1 - self.probs)
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
+        if self.total_count < self.event_shape[0]:
+            return self._draw_by_trials(shape, generator)
+        p = self.probs.detach()
+        behind = p.flip(-1).cumsum(-1).flip(-1)  # with the class itself, so that the last has all
+        shares = tw.where(p > 0, p / behind, 0.0).clip(0.0, 1.0)
+        left = tw.full(shape[:-1], float(self.total_count), dtype=p.dtype, device=p.device)
+        counts = []
+        for i in range(self.event_shape[0]):
+            counts.append(tw.binomial(left, shares[..., i], generator=generator))
+            left = left - counts[-1]
+        return tw.stack(counts, axis=-1)
+
+    def _draw_by_trials(self, shape: tuple[int, ...], generator: Any) -> Tensor:
         drawn = self._classes._draw((self.total_count, *shape[:-1]), generator)
         chosen = tw.moveaxis(drawn, 0, -1)
         ones = tw.ones(chosen.shape, dtype=self.probs.dtype, device=chosen.device)

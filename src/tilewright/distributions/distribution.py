@@ -14,14 +14,31 @@ Size = Sequence[int] | int
 _Kind = TypeVar("_Kind", bound="Distribution")
 
 
+def finite(dtype: tw.dtype) -> tuple[float, float]:
+    """The least and the largest number of a type."""
+    return float(tw.finfo(dtype).min), float(tw.finfo(dtype).max)
+
+
+def above_0(dtype: tw.dtype) -> tuple[float, float]:
+    """The ends of a type's normal numbers above 0."""
+    return float(tw.finfo(dtype).smallest_normal), float(tw.finfo(dtype).max)
+
+
+def between_0_and_1(dtype: tw.dtype) -> tuple[float, float]:
+    """The ends of a type's numbers that are neither 0 nor 1."""
+    return float(tw.finfo(dtype).smallest_normal), 1 - float(tw.finfo(dtype).eps) / 2
+
+
 class Support(NamedTuple):
     """What values a distribution or its parameter has: in words, and whether given ones are such.
 
-    What holds may be told by element or by row.
+    What holds may be told by element or by row. Draws lie between the ends, where the density is
+    finite: rounding to a type must not take them to an infinity, or to a 0 or 1 of an open range.
     """
 
     told: str
     holds: Callable[[Any, Tensor], Tensor]  # of the distribution and values
+    ends: Callable[[tw.dtype], tuple[float, float]] = finite
 
 
 REAL = Support("numbers, not NaN", lambda _, x: ~tw.isnan(x))
@@ -29,10 +46,16 @@ POSITIVE = Support("above 0", lambda _, x: x > 0)
 NONNEGATIVE = Support("at least 0", lambda _, x: x >= 0)
 UNIT = Support("from 0 to 1", lambda _, x: (x >= 0) & (x <= 1))
 WHOLE = Support("whole numbers from 0", lambda _, x: (x >= 0) & (x == tw.floor(x)))
+INSIDE_UNIT = UNIT._replace(ends=between_0_and_1)
 SHARES = Support(
     "shares that add up to 1",
-    lambda _, x: (x >= 0).all(axis=-1) & (tw.abs(x.sum(axis=-1) - 1) < 1e-6),
+    lambda _, x: (x >= 0).all(axis=-1) & (tw.abs(x.sum(axis=-1) - 1) < 1e-6 + _rounding(x)),
+    between_0_and_1,
 )
+
+
+def _rounding(x: Tensor) -> float:
+    return float(tw.finfo(x.dtype).eps) if x.is_floating_point() else 0.0
 
 
 class Distribution:
@@ -46,6 +69,9 @@ class Distribution:
     parameters alone are checked, and those on the CPU alone, as a check waits for the device; with
     False, nothing is. What is not checked counts as the formulas have it: -inf, NaN, or a number
     without a meaning.
+
+    A class of one's own calls `super().__init__` with its shapes and defines `sample` or `rsample`
+    and `log_prob`; whatever is made of distributions calls these.
     """
 
     has_rsample = False
@@ -55,27 +81,51 @@ class Distribution:
     _parameters: tuple[str, ...] = ()  # whose first axes are the batch
     batch_shape: tuple[int, ...] = ()
     event_shape: tuple[int, ...] = ()
+    # Draws and densities of narrower types are computed in this one and rounded once. None: as the
+    # parts of the distribution compute them.
+    _computed_in: ClassVar[str | None] = "float32"
+    _given_type: tw.dtype | None = None  # of parameters that were widened
+
+    def __init__(
+        self,
+        batch_shape: Size = (),
+        event_shape: Size = (),
+        validate_args: bool | None = None,
+    ) -> None:
+        self.batch_shape, self.event_shape = _tuple(batch_shape), _tuple(event_shape)
+        self._validate = validate_args
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A parameter that is given anew is checked and converted as the first was."""
+        if name in self._parameters:
+            value = self._replacement(name, value)
+        super().__setattr__(name, value)
 
     def sample(self, sample_shape: Size = (), *, generator: Any = None) -> Tensor:
         """Draws of shape (*sample_shape, *batch_shape, *event_shape)."""
+        kind = type(self)
         with tw.no_grad():
-            return self._draw(self._shape(sample_shape), generator)
+            if kind._draw is Distribution._draw and kind.rsample is not Distribution.rsample:
+                return draws(self.rsample, sample_shape, generator)
+            return self._drawn(self._shape(sample_shape), generator)
 
     def rsample(self, sample_shape: Size = (), *, generator: Any = None) -> Tensor:
         """The same as a function of the parameters, through which gradients go."""
         if not self.has_rsample:
             raise NotImplementedError(f"{type(self).__name__}: draws have no gradient; use sample")
-        return self._draw(self._shape(sample_shape), generator)
+        return self._drawn(self._shape(sample_shape), generator)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density or the probability of values, which broadcast."""
         self._check_value(value)
-        return self._log_prob(value)
+        wide = self._in_wider_type(self._computed_in)
+        return self._rounded(wide._log_prob(wide._as_computed(value)), value)
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of at most `value`."""
         self._check_value(value)
-        return self._cdf(value)
+        wide = self._in_wider_type(self._computed_in)
+        return self._rounded(wide._cdf(wide._as_computed(value)), value)
 
     def icdf(self, value: Tensor) -> Tensor:
         """The inverse of `cdf`: below which draws have the probability `value`, from 0 to 1."""
@@ -86,8 +136,7 @@ class Distribution:
 
         Raises ValueError where they do not.
         """
-        shape = (batch_shape,) if isinstance(batch_shape, int) else tuple(batch_shape)
-        new, axes = copy.copy(self), len(self.batch_shape)
+        shape, new, axes = _tuple(batch_shape), copy.copy(self), len(self.batch_shape)
         parts = {key: x for key, x in vars(self).items() if isinstance(x, Distribution)}
         if not parts and not self._parameters:
             raise NotImplementedError(f"{type(self).__name__}: expand")
@@ -95,7 +144,7 @@ class Distribution:
             setattr(new, key, part.expand((*shape, *part.batch_shape[axes:])))
         for key in self._parameters:
             x = getattr(self, key)
-            setattr(new, key, tw.broadcast_to(x, (*shape, *x.shape[axes:])))
+            vars(new)[key] = tw.broadcast_to(x, (*shape, *x.shape[axes:]))
         new.batch_shape = shape
         return new
 
@@ -137,33 +186,92 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__}: cdf")
 
     def _shape(self, sample_shape: Size) -> tuple[int, ...]:
-        size = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
-        return (*size, *self.batch_shape, *self.event_shape)
+        return (*_tuple(sample_shape), *self.batch_shape, *self.event_shape)
+
+    def _drawn(self, shape: tuple[int, ...], generator: Any) -> Tensor:
+        """Draws, rounded to the parameters' type and inside the support."""
+        wide = self._in_wider_type(self._computed_in)
+        y = wide._draw(shape, generator)
+        if not y.is_floating_point():
+            return y
+        return self._inside(y if wide is self else y.astype(self._type()))
+
+    def _inside(self, y: Tensor) -> Tensor:
+        return y.clip(*self._support.ends(y.dtype))
+
+    def _type(self) -> tw.dtype:
+        """The parameters' type, of which results are."""
+        if self._parameters:
+            x: Tensor = getattr(self, self._parameters[0])
+            return x.dtype
+        return next(x._type() for x in vars(self).values() if isinstance(x, Distribution))
+
+    def _in_wider_type(self: _Kind, wanted: str | None) -> _Kind:
+        """The same of parameters in a type of at least so many bits."""
+        parts = {key: x for key, x in vars(self).items() if isinstance(x, Distribution)}
+        if wanted is None or not (parts or self._parameters):
+            return self
+        own, wide = self._type(), getattr(tw, wanted)
+        if tw.finfo(own).bits >= tw.finfo(wide).bits:
+            return self
+        new = copy.copy(self)
+        vars(new).update({key: getattr(self, key).astype(wide) for key in self._parameters})
+        vars(new).update({key: part._in_wider_type(wanted) for key, part in parts.items()})
+        vars(new)["_given_type"] = own
+        return new
+
+    def _as_computed(self, value: Any) -> Any:
+        """A floating value of a type no narrower than the parameters'."""
+        if self._given_type is None or not isinstance(value, Tensor) or not self._widens(value):
+            return value
+        return value.astype(tw.result_type(value.dtype, self._type()))
+
+    def _widens(self, value: Tensor) -> bool:
+        return value.is_floating_point()
+
+    def _rounded(self, result: Tensor, value: Any) -> Tensor:
+        """In the common type of parameters and values, where it was computed in a wider one."""
+        if self._in_wider_type(self._computed_in) is self:
+            return result
+        own = self._type()
+        if isinstance(value, Tensor) and value.is_floating_point():
+            own = tw.result_type(own, value.dtype)
+        return result.astype(own)
 
     def _set(self, validate_args: bool | None, **parameters: Number) -> None:
         """Parameters as tensors of one shape."""
-        name = type(self).__name__
         given = next((x for x in parameters.values() if isinstance(x, Tensor)), None)
-        dtype = tw.get_default_dtype() if given is None else given.dtype
-        device = None if given is None else given.device
-        tensors: list[Tensor] = []
-        for key, value in parameters.items():
-            if isinstance(value, bool) or not isinstance(value, (Tensor, int, float)):
-                raise TypeError(
-                    f"{name}: {key} is a tensor or a number, got {type(value).__name__}"
-                )
-            x = value
-            if not isinstance(x, Tensor):
-                x = tw.asarray(x, dtype=dtype, device=device)
-            if not tw.is_floating_point(x):
-                raise TypeError(f"{name}: {key} is floating, got {x.dtype}")
-            tensors.append(x)
+        tensors = [self._tensor(key, value, given) for key, value in parameters.items()]
         together = tw.broadcast_tensors(*tensors)
         for key, x in zip(parameters, together, strict=True):
             setattr(self, key, x)
         self.batch_shape = together[0].shape
         self._parameters, self._validate = tuple(parameters), validate_args
         self._check({key.removesuffix("_given"): getattr(self, key) for key in parameters})
+
+    def _tensor(self, key: str, value: Any, like: Tensor | None) -> Tensor:
+        name = type(self).__name__
+        if isinstance(value, bool) or not isinstance(value, (Tensor, int, float)):
+            raise TypeError(f"{name}: {key} is a tensor or a number, got {type(value).__name__}")
+        if not isinstance(value, Tensor):
+            dtype = tw.get_default_dtype() if like is None else like.dtype
+            return tw.asarray(value, dtype=dtype, device=None if like is None else like.device)
+        if not tw.is_floating_point(value):
+            raise TypeError(f"{name}: {key} is floating, got {value.dtype}")
+        return value
+
+    def _replacement(self, key: str, value: Any) -> Tensor:
+        before: Tensor = getattr(self, key)
+        x = self._tensor(key, value, before)
+        try:
+            x = tw.broadcast_to(x, before.shape)
+        except ValueError:
+            raise ValueError(
+                f"{type(self).__name__}: {key} of shape {x.shape} does not fit the batch "
+                f"{self.batch_shape}; make a new distribution"
+            ) from None
+        self._check({key.removesuffix("_given"): x})
+        return x
 
     def _check(self, parameters: Mapping[str, Tensor]) -> None:
         """Raises ValueError for parameters out of their domains, where that is to be checked."""
@@ -222,10 +330,22 @@ def one_of(
     return "probs_given"
 
 
-def clamped(probs: Tensor) -> Tensor:
+def clamped(probs: Tensor, given_type: tw.dtype | None = None) -> Tensor:
     """Probabilities in [eps, 1 - eps] of their type, whose logarithms have finite gradients.
 
-    Source: PyTorch's torch.distributions.utils.clamp_probs.
+    `given_type` is the one that they had before they were widened. Source: PyTorch's
+    torch.distributions.utils.clamp_probs.
     """
-    eps = float(tw.finfo(probs.dtype).eps)
+    eps = float(tw.finfo(given_type or probs.dtype).eps)
     return probs.clip(eps, 1 - eps)
+
+
+def draws(method: Callable[..., Tensor], sample_shape: Size, generator: Any) -> Tensor:
+    """Of a distribution's `sample` or `rsample`, which may know of no generator."""
+    if generator is None:
+        return method(sample_shape)
+    return method(sample_shape, generator=generator)
+
+
+def _tuple(size: Size) -> tuple[int, ...]:
+    return (size,) if isinstance(size, int) else tuple(size)

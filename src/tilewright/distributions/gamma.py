@@ -8,13 +8,15 @@ from typing import Any, ClassVar
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.distributions.distribution import (
+    INSIDE_UNIT,
     NONNEGATIVE,
     POSITIVE,
     SHARES,
-    UNIT,
     Distribution,
     Number,
+    above_0,
 )
+from tilewright.distributions.implicit import LogOdds, Shares, log_gammas
 
 
 class Exponential(Distribution):
@@ -69,7 +71,9 @@ class Exponential(Distribution):
 
 
 class Gamma(Distribution):
-    """Gamma distributions of shape `concentration`, divided by `rate`. Draws have no gradient.
+    """Gamma distributions of shape `concentration`, divided by `rate`.
+
+    Gradients go through draws by implicit reparameterisation (Figurnov, Mohamed and Mnih, 2018).
 
     Shapes: concentration and rate broadcast to the batch. Types: floating. Result: the common type.
     Raises ValueError for parameters that are not above 0, where they are on the CPU, and TypeError
@@ -80,7 +84,8 @@ class Gamma(Distribution):
     1.5
     """
 
-    _support = NONNEGATIVE
+    has_rsample = True
+    _support = NONNEGATIVE._replace(ends=above_0)
     _domains: ClassVar = {"concentration": POSITIVE, "rate": POSITIVE}
     concentration: Tensor
     rate: Tensor
@@ -103,7 +108,9 @@ class Gamma(Distribution):
         return self.concentration / self.rate.square()
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        return _gammas(self.concentration, shape, generator) / self.rate
+        shapes = tw.broadcast_to(self.concentration, shape)
+        least, _ = above_0(shapes.dtype)
+        return tw.standard_gamma(shapes, generator=generator).clip(least) / self.rate
 
     def _log_prob(self, value: Tensor) -> Tensor:
         a = self.concentration
@@ -116,7 +123,9 @@ class Gamma(Distribution):
 
 
 class Dirichlet(Distribution):
-    """Shares that add up to 1, which `concentration` draws to each. Draws have no gradient.
+    """Shares that add up to 1, which `concentration` draws to each.
+
+    Gradients go through draws by implicit reparameterisation (Figurnov, Mohamed and Mnih, 2018).
 
     Shapes: concentration (..., n), of which (...) is the batch and (n,) the event. Types: floating.
     Result: the same type.
@@ -128,6 +137,7 @@ class Dirichlet(Distribution):
     [0.25, 0.75]
     """
 
+    has_rsample = True
     _support = SHARES
     _domains: ClassVar = {"concentration": POSITIVE}
     concentration: Tensor
@@ -155,8 +165,9 @@ class Dirichlet(Distribution):
         return mean * (1 - mean) / (total + 1)
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        drawn = _gammas(self.concentration, shape, generator)
-        return drawn / drawn.sum(axis=-1, keepdims=True)
+        a = tw.broadcast_to(self.concentration, shape).astype(tw.float64)
+        shares: Tensor = Shares.apply(a, log_gammas(a, generator))
+        return shares.astype(self.concentration.dtype)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         powers = tw.xlogy(self.concentration - 1, value).sum(axis=-1)
@@ -176,7 +187,9 @@ class Dirichlet(Distribution):
 
 
 class Beta(Distribution):
-    """Shares between 0 and 1, of two gamma distributions. Draws have no gradient.
+    """Shares between 0 and 1, of two gamma distributions.
+
+    Gradients go through draws by implicit reparameterisation (Figurnov, Mohamed and Mnih, 2018).
 
     Shapes: concentration1 and concentration0 broadcast to the batch. Types: floating. Result: the
     common type.
@@ -188,7 +201,8 @@ class Beta(Distribution):
     0.25
     """
 
-    _support = UNIT
+    has_rsample = True
+    _support = INSIDE_UNIT
     _domains: ClassVar = {"concentration1": POSITIVE, "concentration0": POSITIVE}
     concentration1: Tensor
     concentration0: Tensor
@@ -197,8 +211,12 @@ class Beta(Distribution):
         self, concentration1: Number, concentration0: Number, validate_args: bool | None = None
     ) -> None:
         self._set(validate_args, concentration1=concentration1, concentration0=concentration0)
+
+    @property
+    def pair(self) -> Dirichlet:
+        """The shares and what they lack of 1."""
         both = tw.stack([self.concentration1, self.concentration0], axis=-1)
-        self.pair = Dirichlet(both, validate_args=False)
+        return Dirichlet(both, validate_args=False)
 
     @property
     def mean(self) -> Tensor:
@@ -213,7 +231,11 @@ class Beta(Distribution):
         return self.pair.variance[..., 0]
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        return self.pair._draw((*shape, 2), generator)[..., 0]
+        a = tw.broadcast_to(self.concentration1, shape).astype(tw.float64)
+        b = tw.broadcast_to(self.concentration0, shape).astype(tw.float64)
+        drawn = log_gammas(a, generator) - log_gammas(b, generator)
+        log_odds: Tensor = LogOdds.apply(a, b, drawn)
+        return log_odds.sigmoid().astype(self.concentration1.dtype)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         powers = tw.xlogy(self.concentration1 - 1, value)
@@ -221,10 +243,3 @@ class Beta(Distribution):
 
     def entropy(self) -> Tensor:
         return self.pair.entropy()
-
-
-def _gammas(concentration: Tensor, shape: tuple[int, ...], generator: Any) -> Tensor:
-    """Of scale 1, never 0."""
-    given = tw.broadcast_to(concentration.detach(), shape) * 1
-    drawn = tw.standard_gamma(given, generator=generator)
-    return drawn.clip(float(tw.finfo(drawn.dtype).smallest_normal))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Support
+from tilewright.distributions.distribution import Distribution, Size, Support, draws
 
 
 class Independent(Distribution):
@@ -20,6 +20,7 @@ class Independent(Distribution):
     ((2,), (3,), (2,))
     """
 
+    _computed_in = None
     _support = Support(
         "in the base's support", lambda d, x: d.base_dist._support.holds(d.base_dist, x)
     )
@@ -55,8 +56,11 @@ class Independent(Distribution):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        return self.base_dist._draw(shape, generator)
+    def sample(self, sample_shape: Size = (), *, generator: Any = None) -> Tensor:
+        return draws(self.base_dist.sample, sample_shape, generator)
+
+    def rsample(self, sample_shape: Size = (), *, generator: Any = None) -> Tensor:
+        return draws(self.base_dist.rsample, sample_shape, generator)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         return self.summed(self.base_dist.log_prob(value))

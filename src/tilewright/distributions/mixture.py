@@ -7,7 +7,7 @@ from typing import Any
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.distributions.categorical import Categorical
-from tilewright.distributions.distribution import Distribution, Support
+from tilewright.distributions.distribution import Distribution, Size, Support, draws
 
 
 class MixtureSameFamily(Distribution):
@@ -27,6 +27,7 @@ class MixtureSameFamily(Distribution):
     2.0
     """
 
+    _computed_in = None
     _support = Support(
         "in the components' support",
         lambda d, x: d.component_distribution._support.holds(
@@ -72,17 +73,15 @@ class MixtureSameFamily(Distribution):
         of_parts = self.component_distribution.cdf(value.unsqueeze(self._place()))
         return (of_parts * self.mixture_distribution.probs).sum(axis=-1)
 
-    def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        parts, event = self.component_distribution, len(self.event_shape)
+    def sample(self, sample_shape: Size = (), *, generator: Any = None) -> Tensor:
+        shape, event = self._shape(sample_shape), len(self.event_shape)
         front = shape[: len(shape) - event]
-        count = len(front) - len(self.batch_shape)
-        drawn = parts._draw((*front[:count], *parts.batch_shape, *parts.event_shape), generator)
-        mixture = self.mixture_distribution
-        size = (*front[:count], *mixture.batch_shape)
-        chosen = tw.broadcast_to(mixture._draw(size, generator), front)
-        index = chosen.reshape((*front, *(1 for _ in range(event + 1))))
-        index = tw.broadcast_to(index, (*front, 1, *self.event_shape)) * 1
-        return drawn.gather(len(front), index).squeeze(len(front))
+        with tw.no_grad():
+            drawn = draws(self.component_distribution.sample, sample_shape, generator)
+            chosen = draws(self.mixture_distribution.sample, sample_shape, generator)
+            index = tw.broadcast_to(chosen, front).reshape((*front, *([1] * (event + 1))))
+            index = tw.broadcast_to(index, (*front, 1, *self.event_shape)) * 1
+            return drawn.gather(len(front), index).squeeze(len(front))
 
     def _place(self) -> int:
         """Of the axis of components, from the end."""

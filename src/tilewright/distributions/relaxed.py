@@ -9,7 +9,7 @@ import tilewright as tw
 from tilewright import Tensor
 from tilewright.distributions.bernoulli import Bernoulli
 from tilewright.distributions.categorical import Categorical
-from tilewright.distributions.distribution import SHARES, UNIT, Distribution, Number
+from tilewright.distributions.distribution import INSIDE_UNIT, SHARES, Distribution, Number
 
 
 class RelaxedOneHotCategorical(Distribution):
@@ -87,7 +87,7 @@ class RelaxedBernoulli(Distribution):
 
     has_rsample = True
 
-    _support = UNIT
+    _support = INSIDE_UNIT
 
     def __init__(
         self,

@@ -15,6 +15,7 @@ from tilewright.distributions.distribution import (
     LocationScale,
     Number,
 )
+from tilewright.distributions.implicit import LogOdds, log_gammas
 
 
 class Laplace(LocationScale):
@@ -81,8 +82,8 @@ class Cauchy(LocationScale):
         return self.icdf(_shares(self.loc, shape, generator))
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        z = (value - self.loc) / self.scale
-        return -math.log(math.pi) - self.scale.log() - tw.log1p(z.square())
+        squares = _log1p_square(value - self.loc, self.scale)
+        return -math.log(math.pi) - self.scale.log() - squares
 
     def _cdf(self, value: Tensor) -> Tensor:
         return tw.atan((value - self.loc) / self.scale) / math.pi + 0.5
@@ -137,7 +138,7 @@ class HalfCauchy(Distribution):
         return self.icdf(_shares(self.scale, shape, generator))
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        inside = math.log(2 / math.pi) - self.scale.log() - tw.log1p((value / self.scale).square())
+        inside = math.log(2 / math.pi) - self.scale.log() - _log1p_square(value, self.scale)
         return tw.where(value < 0, -math.inf, inside)
 
     def _cdf(self, value: Tensor) -> Tensor:
@@ -192,6 +193,8 @@ class Gumbel(LocationScale):
 class StudentT(Distribution):
     """Student's distributions with `df` degrees of freedom, moved to `loc` and stretched.
 
+    Gradients go through draws by implicit reparameterisation (Figurnov, Mohamed and Mnih, 2018).
+
     Shapes: df, loc and scale broadcast to the batch. Types: floating. Result: the common type.
     Raises ValueError for a df or scale that is not above 0 and a loc that is NaN, where they are
     on the CPU, and TypeError for other types. Source: PyTorch's torch.distributions.StudentT.
@@ -201,6 +204,7 @@ class StudentT(Distribution):
     2.0
     """
 
+    has_rsample = True
     _domains: ClassVar = {"df": POSITIVE, "loc": REAL, "scale": POSITIVE}
     df: Tensor
     loc: Tensor
@@ -231,18 +235,22 @@ class StudentT(Distribution):
         return tw.where(self.df > 1, finite, math.nan)
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        z = tw.randn(*shape, dtype=self.loc.dtype, device=self.loc.device, generator=generator)
-        half = tw.broadcast_to(self.df / 2, shape) * 1
-        squares = 2 * tw.standard_gamma(half, generator=generator)
-        return self.loc + self.scale * z * tw.sqrt(self.df / squares)
+        # df / (df + t^2) has a beta distribution of df / 2 and 1/2.
+        df = tw.broadcast_to(self.df, shape).astype(tw.float64)
+        z = tw.randn(*shape, dtype=tw.float64, device=df.device, generator=generator)
+        drawn = log_gammas(df / 2, generator) - tw.log(z.square() / 2)
+        log_odds = LogOdds.apply(df / 2, tw.full_like(df, 0.5), drawn)
+        t = tw.sign(z) * df.sqrt() * tw.exp(-log_odds.clip(-1200.0) / 2)  # below infinity
+        return (self.loc + self.scale * t).astype(self.loc.dtype)
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        z, half = (value - self.loc) / self.scale, self.df / 2
+        half = self.df / 2
+        squares = _log1p_square(value - self.loc, self.scale * self.df.sqrt())
         return (
-            -(half + 0.5) * tw.log1p(z.square() / self.df)
+            -(half + 0.5) * squares
             - self.scale.log()
             - 0.5 * (self.df.log() + math.log(math.pi))
-            - (tw.lgamma(half) - tw.lgamma(half + 0.5))
+            + _log_gamma_step(half)
         )
 
     def entropy(self) -> Tensor:
@@ -253,6 +261,28 @@ class StudentT(Distribution):
 
 
 _EULER = 0.5772156649015329
+
+
+def _log1p_square(x: Tensor, scale: Tensor) -> Tensor:
+    """log(1 + (x / scale)^2), also where the quotient or its square overflows."""
+    z = x / scale
+    far = tw.abs(z) > 1e4
+    logs = tw.where(far, tw.abs(x), 1.0).log() - tw.where(far, scale, 1.0).log()
+    return tw.where(
+        far, 2 * logs + tw.log1p(tw.exp(-2 * logs)), tw.log1p(tw.where(far, 0.0, z).square())
+    )
+
+
+def _log_gamma_step(x: Tensor) -> Tensor:
+    """log(gamma(x + 1/2) / gamma(x)), whose two logarithms cancel where x is large.
+
+    Source: https://dlmf.nist.gov/5.11.E13.
+    """
+    large = x > 60
+    far, near = tw.where(large, x, 60.0), tw.where(large, 1.0, x)
+    r = 1 / far
+    series = r * (-1 / 8 + r**2 * (1 / 192 + r**2 * (-1 / 640 + r**2 * (17 / 14336))))
+    return tw.where(large, 0.5 * far.log() + series, tw.lgamma(near + 0.5) - tw.lgamma(near))
 
 
 def _shares(like: Tensor, shape: tuple[int, ...], generator: Any) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.distributions.distribution import Distribution, Number, Support
+from tilewright.distributions.distribution import Distribution, Number, Size, Support, draws
 from tilewright.distributions.normal import Normal
 from tilewright.distributions.transforms import ComposeTransform, ExpTransform, Transform
 
@@ -26,6 +26,7 @@ class TransformedDistribution(Distribution):
     -0.7821
     """
 
+    _computed_in = None
     _support = Support("what transforms make of the base's", lambda d, x: d._made(x))
 
     def __init__(
@@ -49,8 +50,14 @@ class TransformedDistribution(Distribution):
         self.batch_shape = base_distribution.batch_shape
         self.event_shape = base_distribution.event_shape
 
-    def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
-        return ComposeTransform(self.transforms)(self.base_dist._draw(shape, generator))
+    def sample(self, sample_shape: Size = (), *, generator: Any = None) -> Tensor:
+        with tw.no_grad():
+            x = draws(self.base_dist.sample, sample_shape, generator)
+            return ComposeTransform(self.transforms)(x)
+
+    def rsample(self, sample_shape: Size = (), *, generator: Any = None) -> Tensor:
+        x = draws(self.base_dist.rsample, sample_shape, generator)
+        return ComposeTransform(self.transforms)(x)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         whole = ComposeTransform(self.transforms)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.distributions.distribution import above_0, between_0_and_1
 
 Number = Tensor | float
 
@@ -14,14 +15,24 @@ Number = Tensor | float
 class Transform:
     """The base: called it gives y, `inv` gives x back.
 
-    `log_abs_det_jacobian` of both is the logarithm of the slope, by element.
+    `log_abs_det_jacobian` of both is the logarithm of the slope, by element. A class of one's own
+    defines `_call`, `_inverse`, `log_abs_det_jacobian` and, for distribution functions, `sign`.
     """
 
+    def __init__(self, cache_size: int = 0) -> None:
+        """`cache_size` is taken and changes nothing: draws have densities without a memory."""
+
     def __call__(self, x: Tensor) -> Tensor:
-        raise NotImplementedError(type(self).__name__)
+        return self._call(x)
 
     def inv(self, y: Tensor) -> Tensor:
         """The x that y is made of."""
+        return self._inverse(y)
+
+    def _call(self, x: Tensor) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__}: _call")
+
+    def _inverse(self, y: Tensor) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__}: inv")
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -37,13 +48,14 @@ class Transform:
 class AffineTransform(Transform):
     """y = loc + scale x, where scale is not 0. Source: torch.distributions.AffineTransform."""
 
-    def __init__(self, loc: Number, scale: Number) -> None:
+    def __init__(self, loc: Number, scale: Number, cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.loc, self.scale = loc, scale
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
 
-    def inv(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -58,14 +70,16 @@ class AffineTransform(Transform):
 
 
 class ExpTransform(Transform):
-    """y = exp(x). Source: torch.distributions.ExpTransform."""
+    """y = exp(x), between the ends of a type above 0. Source: torch.distributions.ExpTransform."""
 
     sign = 1.0
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return x.exp()
+    def _call(self, x: Tensor) -> Tensor:
+        low, high = (math.log(end) for end in above_0(x.dtype))
+        eps = float(tw.finfo(x.dtype).eps)  # so that what is rounded stays inside
+        return x.clip(low * (1 - eps), high * (1 - eps)).exp()
 
-    def inv(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -73,14 +87,14 @@ class ExpTransform(Transform):
 
 
 class SigmoidTransform(Transform):
-    """y = 1 / (1 + exp(-x)). Source: torch.distributions.SigmoidTransform."""
+    """y = 1 / (1 + exp(-x)), never 0 or 1. Source: torch.distributions.SigmoidTransform."""
 
     sign = 1.0
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return x.sigmoid()
+    def _call(self, x: Tensor) -> Tensor:
+        return x.sigmoid().clip(*between_0_and_1(x.dtype))
 
-    def inv(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return tw.log(y) - tw.log1p(-y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -88,17 +102,15 @@ class SigmoidTransform(Transform):
 
 
 class TanhTransform(Transform):
-    """y = tanh(x). Source: torch.distributions.TanhTransform."""
+    """y = tanh(x), never -1 or 1. Source: torch.distributions.TanhTransform."""
 
     sign = 1.0
 
-    def __init__(self, cache_size: int = 0) -> None:
-        """`cache_size` is taken and changes nothing: `rsample` and `log_prob` need no memory."""
+    def _call(self, x: Tensor) -> Tensor:
+        _, most = between_0_and_1(x.dtype)
+        return x.tanh().clip(-most, most)
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return x.tanh()
-
-    def inv(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         return tw.atanh(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -108,15 +120,16 @@ class TanhTransform(Transform):
 class ComposeTransform(Transform):
     """One transform after the other. Source: torch.distributions.ComposeTransform."""
 
-    def __init__(self, parts: Sequence[Transform]) -> None:
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
+        super().__init__(cache_size)
         self.parts = list(parts)
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def _call(self, x: Tensor) -> Tensor:
         for part in self.parts:
             x = part(x)
         return x
 
-    def inv(self, y: Tensor) -> Tensor:
+    def _inverse(self, y: Tensor) -> Tensor:
         for part in reversed(self.parts):
             y = part.inv(y)
         return y

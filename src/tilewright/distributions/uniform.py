@@ -47,6 +47,13 @@ class Uniform(Distribution):
         share = tw.rand(*shape, dtype=self.low.dtype, device=self.low.device, generator=generator)
         return self.low + (self.high - self.low) * share
 
+    def _inside(self, y: Tensor) -> Tensor:
+        low, high = self.low.detach(), self.high.detach()
+        step = (tw.abs(high) * float(tw.finfo(y.dtype).eps)).clip(
+            float(tw.finfo(y.dtype).smallest_normal)
+        )
+        return tw.where(y < high, y, tw.maximum(high - step, low))
+
     def _log_prob(self, value: Tensor) -> Tensor:
         outside = (value < self.low) | (value >= self.high)
         inside = tw.where(tw.isnan(value), math.nan, -(self.high - self.low).log())
