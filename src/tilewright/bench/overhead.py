@@ -8,38 +8,36 @@ from typing import Any
 
 import tilewright as tw
 from tilewright.bench.harness import OURS, Case, statement
+from tilewright.bench.small_calls import CALLS
 
-# Name, statement, whether gradients are recorded. `m` is the module, x and y are 8 x 8.
-_CALLS = (
-    ("a + b, 8x8", "x + y", False),
-    ("a + b, 8x8, recording", "x + y", True),
-    ("relu, 8x8, recording", "m.relu(x)", True),
-    ("sum, 8x8", "m.sum(x)", False),
-    ("a @ b, 8x8", "x @ y", False),
-    ("slice of rows", "x[2:5]", False),
-    ("zeros 8x8", "m.zeros((8, 8))", False),
-)
+# Those of the small calls that a peer has by the same words.
+_OF_TORCH = {
+    "a + b", "a + b, recorded", "-a", "exp", "relu", "sum", "a @ b", "a[2:5]", "zeros",
+    "(a * b).sum().backward()",
+}  # fmt: skip
+_OF_NUMPY = _OF_TORCH - {"a + b, recorded", "relu", "(a * b).sum().backward()"}
 
 
 def overhead_cases(peers: dict[str, Any]) -> Iterator[Case]:
     """Single calls, a whole step of a tiny network, and an epoch of batches."""
-    for name, text, recording in _CALLS:
-        contenders = {OURS: statement(text, m=tw, **_pair(tw.randn, recording))}
+    for name, text, recorded in CALLS:
+        if name not in _OF_TORCH:
+            continue
+        contenders = {OURS: statement(text, m=tw, **_pair(tw.randn, recorded))}
         if "torch" in peers:
             torch = peers["torch"]
-            contenders["torch"] = statement(text, m=torch, **_pair(torch.randn, recording))
-        if "numpy" in peers and not recording:
+            contenders["torch"] = statement(text, m=torch, **_pair(torch.randn, recorded))
+        if "numpy" in peers and name in _OF_NUMPY:
             numpy = peers["numpy"]
             pair = {name: x.numpy() for name, x in _pair(tw.randn, False).items()}
             contenders["numpy"] = statement(text, m=numpy, **pair)
-        yield Case(name, contenders)
+        yield Case(f"{name}, 8x8", contenders)
     yield Case("step of 8-16-1, batch 8, Adam", _steps(peers))
     yield Case("shuffled epoch of 1,797 in batches of 32", _loaders(peers))
 
 
-def _pair(randn: Any, recording: bool) -> dict[str, Any]:
-    keywords = {"requires_grad": True} if recording else {}
-    return {"x": randn(8, 8, **keywords), "y": randn(8, 8, **keywords)}
+def _pair(randn: Any, recorded: bool) -> dict[str, Any]:
+    return {name: randn(8, 8, requires_grad=recorded) for name in ("a", "b")}
 
 
 def _steps(peers: dict[str, Any]) -> dict[str, Timer]:

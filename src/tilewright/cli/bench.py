@@ -23,7 +23,7 @@ from tilewright.bench import (
 from tilewright.bench.harness import OURS, Case, Result, run_cases
 from tilewright.bench.networks import convolution
 from tilewright.bench.peers import PEERS, Peers, load_peers
-from tilewright.cli import arguments, bench_gpu, bench_matmul
+from tilewright.cli import arguments, bench_calls, bench_gpu, bench_matmul
 from tilewright.cli.console import Console, format_seconds, format_timing
 from tilewright.cli.kept_results import KeptResults
 from tilewright.cli.picture import bars, check_plot
@@ -77,6 +77,7 @@ def add_parser(commands: arguments.Subparsers) -> None:
     comparisons = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
     for name, text in _ABOUT.items():
         _add_comparison(comparisons, name, text)
+    bench_calls.add_parser(comparisons)
     bench_gpu.add_parser(comparisons)
 
 
