@@ -17,7 +17,7 @@ set(TW_CORE_GROUPS
   "cpu/join cpu/recurrent_products cpu/scatter cpu/convolution/direct_sums"
   "cpu/norm cpu/order cpu/convolution/direct_weights"
   "cpu/pointwise cpu/repeat"
-  "cpu/reductions cpu/update"
+  "cpu/lost_norms cpu/reductions cpu/update"
   "memory/arena base/scalar memory/ledger memory/regions runtime/device autograd/node memory/pool"
   "memory/events runtime/mode_changes autograd/anomaly base/dtype tensor/hooks runtime/op tensor/access"
   "autograd/custom tensor/storage autograd/planner runtime/warning runtime/launch")
@@ -27,11 +27,11 @@ set(TW_COLD_CORE_GROUPS
    ops/convolution ops/convolution_problem ops/cross"
   "ops/ctc ops/diagonal ops/dropouts ops/embedding ops/gather ops/key_value_cache ops/random ops/random_draws ops/read
    ops/records ops/recurrent ops/recurrent_gradients"
-  "ops/loss ops/nonzero ops/norm ops/order ops/pad ops/parts"
+  "ops/local_response ops/loss ops/nonzero ops/norm ops/order ops/pad ops/parts"
   "ops/margin_loss ops/pair_distances ops/pointwise_formulas ops/pointwise_rows ops/pooling ops/product"
   "ops/repeat ops/resample ops/scan ops/scatter ops/shuffle ops/split"
   "ops/sample ops/softmax ops/special ops/view_dtype ops/windows"
-  "ops/total_norm ops/vector_loss"
+  "ops/range ops/total_norm ops/vector_loss"
   "cuda/along cuda/bins cuda/blocks cuda/compiler cuda/convolution cuda/copy"
   "cuda/attention cuda/copier cuda/counters cuda/draws cuda/driver cuda/families"
   "cuda/complex cuda/foreign cuda/gpu cuda/graph cuda/late_faults cuda/launches"

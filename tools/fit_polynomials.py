@@ -110,6 +110,39 @@ def bessel_far(order: int) -> Real:
     return scaled
 
 
+def erfcx_derivative(order: int) -> Real:
+    """(1 + 2 x)^(order + 1) times that of e^(x^2) erfc(x), without its sign; t as scaled_erfc."""
+
+    def scaled(t: mp.mpf) -> mp.mpf:
+        x = mp.mpf(2.5) * (1 + t) / (1 - t)
+        y = mp.exp(x * x) * mp.erfc(x)
+        slope = 2 * x * y - 2 / mp.sqrt(mp.pi)
+        derivative = -slope if order == 1 else 2 * y + 2 * x * slope
+        return derivative * (1 + 2 * x) ** (order + 1)
+
+    return scaled
+
+
+# Derivatives of e^-x I_n(x), from I0 and I1 times e^-x.
+BESSEL_DERIVATIVES: dict[tuple[int, int], Callable[[mp.mpf, mp.mpf, mp.mpf], mp.mpf]] = {
+    (0, 1): lambda x, i0, i1: i1 - i0,
+    (0, 2): lambda x, i0, i1: 2 * i0 - 2 * i1 - i1 / x,
+    (1, 1): lambda x, i0, i1: i0 - i1 - i1 / x,
+    (1, 2): lambda x, i0, i1: (2 + 2 / x + 2 / x**2) * i1 - (2 + 1 / x) * i0,
+}
+
+
+def bessel_derivative_far(order: int, derivative: int) -> Real:
+    """x^(derivative + 1/2) times that of e^-x I_n(x), t = 16 / x - 1."""
+
+    def scaled(t: mp.mpf) -> mp.mpf:
+        x = 16 / (t + 1)
+        i0, i1 = (mp.besseli(n, x) * mp.exp(-x) for n in (0, 1))
+        return BESSEL_DERIVATIVES[order, derivative](x, i0, i1) * x ** (derivative + mp.mpf(0.5))
+
+    return scaled
+
+
 def normal_place(t: mp.mpf) -> mp.mpf:
     """The place below which a share e^(-s^2 / 2) of the normal distribution lies, divided by s.
 
@@ -338,6 +371,12 @@ FITS = {
     ),
     "bessel_i0_far": Fit(bessel_far(0), -1, 1, (-1, 22)),
     "bessel_i1_far": Fit(bessel_far(1), -1, 1, (-1, 22)),
+    "bessel_i0e_slope_far": Fit(bessel_derivative_far(0, 1), -1, 1, (-1, 22)),
+    "bessel_i0e_curve_far": Fit(bessel_derivative_far(0, 2), -1, 1, (-1, 22)),
+    "bessel_i1e_slope_far": Fit(bessel_derivative_far(1, 1), -1, 1, (-1, 22)),
+    "bessel_i1e_curve_far": Fit(bessel_derivative_far(1, 2), -1, 1, (-1, 22)),
+    "erfcx_slope": Fit(erfcx_derivative(1), -1, 1, (-1, 26)),
+    "erfcx_curve": Fit(erfcx_derivative(2), -1, 1, (-1, 26)),
     "erfcx": Fit(scaled_erfc_to_the_end, -1, 1, (-1, 26)),
     "ndtri": Fit(normal_place, -0.28371, 0.77073, (-1, 26)),
 }

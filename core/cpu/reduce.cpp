@@ -575,7 +575,7 @@ template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
 
 }  // namespace
 
-void reduce(const ReduceProblem& p) {
+static void reduce_in_range(const ReduceProblem& p) {
   if (find_position_across(p)) return;
   if (p.in == p.out && p.in == DType::float32 && reduce_run<float>(p, ReduceType::f32)) return;
   if (p.in == p.out && p.in == DType::float64 && reduce_run<double>(p, ReduceType::f64)) return;
@@ -586,6 +586,12 @@ void reduce(const ReduceProblem& p) {
   };
   if (is_complex(p.in) && is_additive(p.op)) return run(in_parts(p));
   run(p);
+}
+
+void reduce(const ReduceProblem& p) {
+  reduce_in_range(p);
+  if (p.op == ReduceOp::squares && p.finish && p.in == DType::float64 && p.out == p.in)
+    find_lost_norms(p);
 }
 
 }  // namespace tw

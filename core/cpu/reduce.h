@@ -45,7 +45,7 @@ using ReduceFinish = void (*)(std::int64_t n, ReducedCount count, double* y);
 //                    float32 blocks that are added up in float64; integers in 64 bits, wrapping
 //   numbers          the sum of what is no NaN
 //   magnitudes, squares  the sums of those, of floating types; squares of float32 and bfloat16
-//                    neither overflow nor vanish
+//                    neither overflow nor vanish, nor do those of float64 whose root is taken
 //   max, min         NaN where there is one; out has in's dtype (any wider one works)
 //   argmax, argmin   out int64; first of equals, first NaN
 //   any, all         out bool; x != 0
@@ -71,6 +71,8 @@ struct ReduceProblem {
 };
 
 void reduce(const ReduceProblem& problem);
+// Of roots of sums of squares of float64: those whose squares left the range, anew.
+void find_lost_norms(const ReduceProblem& problem);
 // prod of complex numbers.
 void complex_product(const ReduceProblem& problem);
 

@@ -5,6 +5,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/range.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
@@ -44,18 +45,34 @@ Estimate estimate(const Call& call) {
 
 const Axes kOfRows = {2, 3}, kOfChannels = {0, 3};
 
-// In terms of other ops; the statistics keep all four axes.
+// In terms of other ops; the statistics keep all four axes. y is normalised. Where squares leave
+// the range, x is scaled by a power of two for each set, and eps with its square.
 struct Normalized {
   Shape shape;
-  Tensor distance, mean, variance, rstd;  // from the mean
+  Tensor y, mean, variance, rstd;
 
   Normalized(const Tensor& x, Words words, const Axes& axes)
       : shape{outer_of(x.count(), words), words[0], words[1], words[2]} {
     const Tensor wide = reshape(x, shape);
-    mean = tw::mean(words.flag(4) ? wide : wide * 0, axes, true);
-    distance = words.flag(4) ? wide - mean : wide;
+    const double eps = words.real(3);
+    find(wide, words.flag(4), eps, axes);
+    const SafeRange range = range_of_sums(x.dtype());
+    const Tensor known = variance.detached() + eps;
+    if (!x.count() || !any_outside(known, range)) return;
+    const Tensor scale = scale_of(known, range, max(abs(wide.detached()), axes, true));
+    find(wide * scale, words.flag(4), square(scale) * eps, axes);
+    mean = mean / scale;
+    variance = variance / square(scale);
+    rstd = rstd * scale;
+  }
+
+ private:
+  void find(const Tensor& x, bool centered, const Operand& eps, const Axes& axes) {
+    mean = tw::mean(centered ? x : x * 0, axes, true);
+    const Tensor distance = centered ? x - mean : x;
     variance = tw::mean(square(distance), axes, true);
-    rstd = rsqrt(variance + words.real(3));
+    rstd = rsqrt(variance + eps);
+    y = distance * rstd;
   }
 };
 // Of a scale for each (group, channel).
@@ -65,7 +82,7 @@ Tensor flat(const Tensor& x) { return reshape(x, {x.count()}); }
 void body(const Use& use, Tensor* out, const Axes& axes) {
   const Tensor &x = use.in[0].tensor, &weight = use.in[1].tensor, &bias = use.in[2].tensor;
   const Normalized n(x, use.words, axes);
-  Tensor y = n.distance * n.rstd;
+  Tensor y = n.y;
   if (weight) y = y * spread(weight, use.words);
   if (bias) y = y + spread(bias, use.words);
   out[0] = reshape(y, x.shape());
@@ -78,7 +95,7 @@ void body(const Use& use, Tensor* out, const Axes& axes) {
 void backward_body(const Use& use, Tensor* out, const Axes& axes) {
   const Tensor &x = use.in[1].tensor, &weight = use.in[4].tensor;
   const Normalized n(x, use.words, axes);
-  const Tensor g = reshape(use.in[0].tensor, n.shape), y = n.distance * n.rstd;
+  const Tensor g = reshape(use.in[0].tensor, n.shape), y = n.y;
   const Tensor gw = weight ? g * spread(weight, use.words) : g;
   Tensor dx = gw - y * mean(gw * y, axes, true);
   if (use.words.flag(4)) dx = dx - mean(gw, axes, true);
@@ -109,35 +126,6 @@ void vjp(Vjp& v, const OpRecord& backward) {
     if (v.wants(i)) v.give(i, d[i]);
 }
 constexpr Reads kReads = {.inputs = 3, .results = 6};
-
-// ---- by neighbouring channels ----
-
-// Words: size, alpha, beta, k.
-void local_response_body(const Use& use, Tensor* out) {
-  const Tensor& given = use.in[0].tensor;
-  const std::int64_t size = use.words[0];
-  if (given.rank() < 3)
-    fail(ErrorKind::value,
-         "local_response_norm: input must be (batch, channels, length, ...), got ", given.shape());
-  if (size < 1) fail(ErrorKind::value, "local_response_norm: size must be above 0, got ", size);
-  if (!is_floating(given.dtype()))
-    fail(ErrorKind::type, "local_response_norm: floating point only, got ", name_of(given.dtype()));
-  const Tensor x = astype(given, working_dtype(given.dtype()));
-  Tensor mean = square(x);
-  if (size > 1 && x.count() > 0) {
-    const std::int64_t channels = x.size(1), before = size / 2, behind = (size - 1) / 2;
-    const Tensor planes = reshape(mean, {x.size(0), 1, channels, -1});
-    const Tensor padded = apply(kPad, {planes, Operand::none()},
-                                WordList(2).set_list(0, Shape{0, 0, before, behind}).set(1, 0));
-    const Shape window = {size, 1}, step = {1, 1};
-    WordList words(6);
-    words.set_list(0, window).set_list(1, step).set_list(2, Shape{0, 0});
-    const Tensor pooled = apply(kAvgPool2d, {padded}, words.set(3, 0).set(4, 1).set(5, kNone));
-    mean = reshape(pooled, x.shape());
-  }
-  const double beta = use.words.real(2);
-  out[0] = astype(x / pow(mean * use.words.real(1) + use.words.real(3), beta), given.dtype());
-}
 
 }  // namespace
 
@@ -473,21 +461,5 @@ constexpr OpRecord kBatchNorm = {
         "Source: PyTorch's torch.nn.functional.batch_norm.",
     .flags = kFunction,
     .body = batch_norm_body};
-
-constexpr OpRecord kLocalResponseNorm = {
-    .name = "local_response_norm",
-    .signature =
-        "(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> "
-        "Tensor",
-    .help =
-        "input / (k + alpha * mean of the squares of size neighbouring channels) ** beta, of "
-        "(batch, channels, length, ...) (Krizhevsky et al., 2012); channels beyond the ends count "
-        "as 0.\n"
-        "Raises ValueError for fewer dimensions and a size below 1.\n"
-        "Shapes: input (batch, channels, length, ...); the result has its shape.\n"
-        "Types: floating. Result: the same type.\n"
-        "Source: PyTorch's torch.nn.functional.local_response_norm.",
-    .flags = kFunction,
-    .body = local_response_body};
 
 }  // namespace tw

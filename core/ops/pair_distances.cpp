@@ -8,6 +8,8 @@
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/range.h"
+#include "core/ops/read.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
@@ -47,6 +49,15 @@ Tensor distances(const Tensor& a, const Tensor& b, double p) {
   return apply(kPairwiseDistance, {a, b}, words);
 }
 
+// The gradients of all pairs at once, for powers of distances that leave the range: of differences
+// over the distance.
+Tensor scaled_shares(const Tensor& x1, const Tensor& x2, const Tensor& size, const Tensor& g,
+                     double p) {
+  const Tensor d = first_of_pairs(x1) - second_of_pairs(x2), zero = d == Operand(0);
+  const Tensor ratio = where(zero, 1, abs(d) / expand_dims(size, -1));
+  return where(zero, 0, sign(d) * pow(ratio, p - 1)) * expand_dims(g, -1);
+}
+
 // |d| ** (p - 1) sign(d), which is 0 where d is.
 Tensor slope(const Tensor& d, double p) {
   if (p == 2) return d;
@@ -58,6 +69,11 @@ Tensor backward(const Tensor& x1, const Tensor& x2, const Tensor& w, double p) {
   return apply(kPairDistancesBackward, {x1, x2, w}, WordList(1).set(0, word_of(p)));
 }
 
+// Of each pair, (b, n, m, k).
+void give_shares(Vjp& v, const Tensor& share) {
+  if (v.wants(0)) v.give(0, sum(share, {-2}, false));
+  if (v.wants(1)) v.give(1, -sum(share, {-3}, false));
+}
 void vjp(Vjp& v) {
   const double p = v.words().real(0);
   const Tensor &x1 = v.in(0).tensor, &x2 = v.in(1).tensor, &g = v.g();
@@ -66,9 +82,7 @@ void vjp(Vjp& v) {
     const Tensor share =
         sign(d) * apply(kExtremumBackward, {abs(d), expand_dims(v.out(), -1), expand_dims(g, -1)},
                         WordList(1).set_list(0, std::vector<int64_t>{3}));
-    if (v.wants(0)) v.give(0, sum(share, {-2}, false));
-    if (v.wants(1)) v.give(1, -sum(share, {-3}, false));
-    return;
+    return give_shares(v, share);
   }
   if (p == 0) {
     for (int i = 0; i < 2; ++i)
@@ -78,6 +92,11 @@ void vjp(Vjp& v) {
   Tensor w = g;
   if (p != 1) {
     const Tensor y = v.out(), none = y == Operand(0), size = where(none, 1, y);
+    if (p != 2 && shows_values(y)) {
+      const double least = range_of_sums(y.dtype()).least;
+      if (any_outside(pow(size.detached(), 1 - p), {least, 1 / least}))
+        return give_shares(v, scaled_shares(x1, x2, size, where(none, 0, g), p));
+    }
     w = where(none, 0, p == 2 ? g / size : g * pow(size, 1 - p));
   }
   if (v.wants(0)) v.give(0, backward(x1, x2, w, p));

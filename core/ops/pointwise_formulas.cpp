@@ -27,6 +27,12 @@ Tensor over_squared_length(const Tensor& x, const Tensor& a, const Tensor& b) {
   return quotient_or_0(quotient_or_0(x, length), length);
 }
 
+// Whose derivative loses no digits where it is near 1, as that of the row does, from its result.
+Tensor sigmoid(const Tensor& x) {
+  const Tensor above = x > 0;
+  const Tensor share = tw::sigmoid(where(above, -x, x));
+  return where(above, 1 - share, share);
+}
 Tensor polygamma(const Operand& n, const Operand& x) { return gamma_derivative(x, n); }
 Tensor normal_share(const Tensor& x) { return 0.5 * erfc(x * -0.7071067811865476); }
 Tensor normal_density(const Tensor& x) { return exp(x * x * -0.5) * 0.3989422804014327; }

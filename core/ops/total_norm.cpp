@@ -6,9 +6,11 @@
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
+#include "core/ops/join.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/range.h"
 #include "core/ops/records.h"
-#include "core/ops/reduce.h"
+#include "core/ops/view.h"
 
 namespace tw {
 
@@ -49,19 +51,26 @@ bool make_contiguous(const Use& use, Tensor* out) {
   return true;
 }
 
+// Of each tensor alone, and then of these norms, so that no power leaves the range.
 void body(const Use& use, Tensor* out) {
   const double order = use.words.real(0);
   const bool largest = order == std::numeric_limits<double>::infinity();
   DType type = DType::float32;
-  for (int i = 0; i < use.inputs; ++i)
-    type = promote(type, working_dtype(use.in[i].tensor.dtype()));
-  Tensor total = full({}, 0, DType::float64);
+  std::vector<Tensor> norms;
   for (int i = 0; i < use.inputs; ++i) {
+    type = promote(type, working_dtype(use.in[i].tensor.dtype()));
     if (!use.in[i].tensor.count()) continue;
     const Tensor x = abs(astype(use.in[i].tensor, DType::float64));
-    total = largest ? maximum(total, max(x, {}, false)) : total + sum(pow(x, order), {}, false);
+    norms.push_back(largest ? max(x, {}, false) : power_norm(x, order, {}, false));
   }
-  out[0] = astype(largest ? total : pow(total, 1 / order), type);
+  Tensor total = norms.empty() ? full({}, 0, DType::float64) : norms[0];
+  if (norms.size() > 1) {
+    std::vector<Tensor> parts;
+    for (const Tensor& norm : norms) parts.push_back(reshape(norm, {1}));
+    const Tensor all = concat(parts, 0);
+    total = largest ? max(all, {}, false) : power_norm(all, order, {}, false);
+  }
+  out[0] = astype(total, type);
 }
 
 }  // namespace

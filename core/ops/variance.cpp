@@ -6,6 +6,7 @@
 #include "core/ops/complex.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/range.h"
 #include "core/ops/records.h"
 #include "core/ops/reduction_records.h"
 #include "core/ops/view.h"
@@ -109,12 +110,42 @@ constexpr OpRecord kVariance = {
         },
     .reads = {{.inputs = 1}}};
 namespace {
-Tensor variance_of(const Use& use) {
+
+Tensor variance_of(const Tensor& x, Words words) {
   Tensor y;
-  apply(kVariance, use.in, 1, use.words, &y);
+  const Operand in[] = {x};
+  apply(kVariance, in, 1, words, &y);
   return y;
 }
+
+// Of x times `scale`, which brings it into the range of its squares where those left it; empty: of
+// x. float64 alone has such sums, in which float32's are in range.
+struct ScaledVariance {
+  Tensor variance, scale;
+
+  ScaledVariance(const Use& use, SafeRange range) {
+    const Tensor& given = use.in[0].tensor;
+    variance = variance_of(given, use.words);
+    if (part_dtype(spread_dtype(given, use.words)) != DType::float64) return;
+    if (!given.count() || !any_outside(variance, range)) return;
+    const Tensor x = spread_terms(given, use.words);
+    const Axes axes = list_of(use.words.axes(0, x.rank(), use.op.name));
+    const Tensor known = reshape(variance.detached(), kept_shape_of(x, axes));
+    const Tensor factor = scale_of(known, range, max(abs(x.detached()), axes, true));
+    variance = variance_of(x * factor, use.words);
+    scale = reshape(factor, variance.shape());
+  }
+
+ private:
+  static Shape kept_shape_of(const Tensor& x, const Axes& axes) {
+    Shape shape = x.shape();
+    for (const std::int64_t axis : axes.list) shape[static_cast<int>(axis)] = 1;
+    return shape;
+  }
+};
+
 }  // namespace
+
 constexpr OpRecord kVar = {
     .name = "var",
     .signature =
@@ -132,7 +163,11 @@ constexpr OpRecord kVar = {
     .body = [](const Use& use, Tensor* out) {
       const DType dtype = spread_dtype(use.in[0].tensor, use.words);
       check_floating(dtype, "var");
-      out[0] = astype(variance_of(use), part_dtype(dtype));
+      use.words.axes(0, use.in[0].tensor.rank(), "var");  // which speaks for itself
+      // What is too small for a type is 0 in it.
+      const ScaledVariance v(use, {0, range_of_sums(DType::float64).most});
+      const Tensor y = v.scale ? v.variance / v.scale / v.scale : v.variance;
+      out[0] = astype(y, part_dtype(dtype));
     }};
 constexpr OpRecord kStd = {
     .name = "std",
@@ -153,7 +188,9 @@ constexpr OpRecord kStd = {
       const DType dtype = spread_dtype(x, use.words);
       check_floating(dtype, "std");
       use.words.axes(0, x.rank(), "std");  // which speaks for itself
-      out[0] = astype(deviation(variance_of(use)), part_dtype(dtype));
+      const ScaledVariance v(use, range_of_sums(DType::float64));
+      const Tensor y = deviation(v.variance);
+      out[0] = astype(v.scale ? y / v.scale : y, part_dtype(dtype));
     }};
 
 namespace {

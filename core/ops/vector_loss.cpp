@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/ops/loss.h"
 #include "core/ops/pointwise.h"
+#include "core/ops/range.h"
 #include "core/ops/records.h"
 #include "core/ops/reduce.h"
 #include "core/ops/view.h"
@@ -15,23 +16,17 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Of the last axis.
-Tensor norm(const Tensor& x, double p, bool keepdims) {
-  const Axes last{-1};
-  if (p == 2) return l2_norm(x, last, keepdims);
-  if (p == 1) return l1_norm(x, last, keepdims);
+Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdims) {
+  if (p == 2) return l2_norm(x, axes, keepdims);
+  if (p == 1) return l1_norm(x, axes, keepdims);
   const Tensor size = abs(x);
-  if (p == kInfinity) return max(size, last, keepdims);
-  if (p == -kInfinity) return min(size, last, keepdims);
-  if (p == 0) return sum(sign(size), last, keepdims);
-  // 0 has no slope to a power below 1, and neither has a root: taken as 0, as for p = 2.
-  const Tensor zero = size == 0;
-  const Tensor powers = where(zero, p > 0 ? 0 : kInfinity, pow(where(zero, 1, size), p));
-  const Tensor total = sum(powers, last, keepdims), none = total == 0;
-  return where(none, 0, pow(where(none, 1, total), 1 / p));
+  if (p == kInfinity) return max(size, axes, keepdims);
+  if (p == -kInfinity) return min(size, axes, keepdims);
+  if (p == 0) return sum(sign(size), axes, keepdims);
+  return power_norm(size, p, axes, keepdims);
 }
 Tensor distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdims) {
-  return norm(a - b + eps, p, keepdims);
+  return norm(a - b + eps, p, {-1}, keepdims);
 }
 // Words: p, eps, keepdims.
 void pairwise_distance_body(const Use& use, Tensor* out) {
@@ -44,6 +39,25 @@ void pairwise_distance_body(const Use& use, Tensor* out) {
   out[0] = in.in_own_type(distance(a, b, p, use.words.real(1), use.words.flag(2)));
 }
 
+// Vectors along an axis and their lengths, at least eps: both times a power of two where products
+// of lengths would leave the range.
+struct Vectors {
+  Tensor x, lengths;
+
+  Vectors(const Tensor& given, const Axes& axis, double eps) : x(given) {
+    const Tensor plain = l2_norm(x, axis, false);
+    const SafeRange range = range_of_lengths(x.dtype());
+    if (!x.count() || !any_outside(plain, range)) {
+      lengths = maximum(plain, eps);
+      return;
+    }
+    const Tensor top = max(abs(x.detached()), axis, true);
+    const Tensor scale = scale_of(reshape(plain.detached(), top.shape()), range, top);
+    x = x * scale;
+    lengths = maximum(l2_norm(x, axis, false), reshape(scale, plain.shape()) * eps);
+  }
+};
+
 // Words: axis, eps.
 void cosine_similarity_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
@@ -54,8 +68,51 @@ void cosine_similarity_body(const Use& use, Tensor* out) {
   const double eps = use.words.real(1);
   if (!(eps >= 0)) fail(ErrorKind::value, use.op.name, ": eps is negative: ", eps);
   const Tensor a = broadcast_operand(in[0], shape), b = broadcast_operand(in[1], shape);
-  const auto length = [&](const Tensor& x) { return maximum(l2_norm(x, axis, false), eps); };
-  out[0] = in.in_own_type(sum_of_products(a, b, axis) / length(a) / length(b));
+  const Vectors u(a, axis, eps), v(b, axis, eps);
+  out[0] = in.in_own_type(sum_of_products(u.x, v.x, axis) / u.lengths / v.lengths);
+}
+
+// Words: ord, axis, eps.
+void unit_vectors_body(const Use& use, Tensor* out) {
+  const LossInputs in(use);
+  const Tensor x = in[0];
+  const double p = use.words.real(0), eps = use.words.real(2);
+  const int at = normalize_axis(use.words[1], std::max(x.rank(), 1), use.op.name);
+  const Axes axis = x.rank() ? Axes{at} : Axes(std::vector<std::int64_t>());
+  const Tensor length = norm(x, p, axis, true);
+  const SafeRange range = {0, range_of_sums(x.dtype()).most};
+  if (!x.count() || !any_outside(length, range)) {
+    out[0] = in.in_own_type(x / maximum(length, eps));
+    return;
+  }
+  const Tensor scale = scale_of(length.detached(), range, max(abs(x.detached()), axis, true));
+  const Tensor scaled = x * scale;
+  out[0] = in.in_own_type(scaled / maximum(norm(scaled, p, axis, true), scale * eps));
+}
+
+// Squares of the lengths of vectors along the last axis, with a little more, of vectors times a
+// power of two where products of squares would leave the range.
+struct Squares {
+  static constexpr double kMore = 1e-12;
+  Tensor x, sums;
+
+  explicit Squares(const Tensor& given) : x(given), sums(sum(x * x, {-1}, false) + kMore) {}
+  Squares scaled() const {
+    const double length = range_of_lengths(x.dtype()).most;
+    const Tensor top = max(abs(x.detached()), {-1}, true);
+    const Tensor scale = scale_of(expand_dims(sums.detached(), -1), {0, length}, top);
+    Squares other(x * scale);
+    other.sums = sum(square(other.x), {-1}, false) + reshape(square(scale), sums.shape()) * kMore;
+    return other;
+  }
+};
+Tensor cosine_of_pairs(const Tensor& a, const Tensor& b) {
+  const Squares u(a), v(b);
+  const auto cosine = [](const Squares& u, const Squares& v) {
+    return sum(u.x * v.x, {-1}, false) / sqrt(u.sums * v.sums);
+  };
+  const bool lost = any_outside(u.sums * v.sums, {0, range_of_sums(a.dtype()).most});
+  return lost && a.count() ? cosine(u.scaled(), v.scaled()) : cosine(u, v);
 }
 
 // Words: margin, reduction.
@@ -68,9 +125,7 @@ void cosine_embedding_body(const Use& use, Tensor* out) {
          "and (), got ",
          a.shape(), ", ", b.shape(), " and ", t.shape());
   constexpr double kLeast = 1e-12;
-  const Axes last{-1};
-  const Tensor lengths = (sum(a * a, last, false) + kLeast) * (sum(b * b, last, false) + kLeast);
-  const Tensor cosine = sum(a * b, last, false) / sqrt(lengths);
+  const Tensor cosine = cosine_of_pairs(a, b);
   const Tensor alike = where(t == Operand(1), 1 - cosine, 0);
   const Tensor apart = clip(cosine - use.words.real(0), 0, kInfinity);
   out[0] = in.reduced(alike + where(t == Operand(-1), apart, 0), use.words[1]);
@@ -122,6 +177,18 @@ constexpr OpRecord kCosineSimilarity = {
         "Source: PyTorch's torch.nn.functional.cosine_similarity.",
     .flags = kFunction,
     .body = cosine_similarity_body,
+    .autocast = Autocast::wide};
+constexpr OpRecord kUnitVectors = {
+    .name = "unit_vectors",
+    .signature = "(x: Tensor, ord: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor",
+    .help =
+        "Vectors along an axis over their norm of order ord, which counts as eps below that.\n"
+        "Shapes: x (..., n, ...); the result has its shape.\n"
+        "Types: floating. Result: the same type.\n"
+        "Raises IndexError for an axis out of range, TypeError for other types.\n"
+        "Source: PyTorch's torch.nn.functional.normalize.",
+    .flags = kFunction,
+    .body = unit_vectors_body,
     .autocast = Autocast::wide};
 constexpr OpRecord kCosineEmbeddingLoss = {
     .name = "cosine_embedding_loss",

@@ -81,7 +81,9 @@ def renorm(x: Tensor, p: float, axis: int, maxnorm: float) -> Tensor:
     along = axis_of("renorm", axis, x)
     others = tuple(i for i in range(x.ndim) if i != along)
     wide = x.astype(tw.float32) if x.dtype in (tw.float16, tw.bfloat16) else x
-    length = tw.linalg.vector_norm(wide, axis=others, keepdims=True, ord=p)
+    # Norms of float32 may be beyond its range, where their elements are not.
+    terms = wide if wide.is_complex() else wide.astype(tw.float64)
+    length = tw.linalg.vector_norm(terms, axis=others, keepdims=True, ord=p)
     longer = length > maxnorm  # the others' lengths take no part, nor have a gradient
     factor = tw.where(longer, maxnorm / (tw.where(longer, length, 1.0) + 1e-7), 1.0)
-    return (wide * factor).astype(x.dtype)
+    return (wide * factor.astype(terms.dtype if terms is wide else wide.dtype)).astype(x.dtype)

@@ -1,45 +1,16 @@
 // Normalisation: mean, variance about it, scaling; and the gradients, whose sums and results are
 // made while a set lies in the cache.
 #pragma once
-#include "core/cpu/kernels/lanes.h"
-#include "core/cpu/norm.h"
+#include "core/cpu/kernels/norm_wide.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
 
 using std::int64_t;
 
-// What is normalised together: `count` runs of `length` elements, `stride` apart. Run i has the
-// scale scale + i * scale_step.
-struct NormSet {
-  int64_t number, start;
-  int64_t count, stride, length;
-  int64_t scale, scale_step;
-  int64_t next;  // from an element to its counterpart in the next set
-  double elements() const { return (double)count * (double)length; }
-};
-inline NormSet row_of_runs(const NormProblem& p, int64_t row) {
-  const int64_t n = p.channels * p.inner;
-  return {row, row * n, p.channels, p.inner, p.inner, row % p.groups * p.channels, 1, n};
-}
-inline NormSet channel_of_runs(const NormProblem& p, int64_t channel) {
-  return {channel, channel * p.inner, p.outer, p.channels * p.inner, p.inner, channel, 0, p.inner};
-}
-// A row whose elements have a scale each, as one run for its statistics.
-inline NormSet plain_row(const NormProblem& p, int64_t row) {
-  const int64_t n = p.channels;
-  return {row, row * n, 1, 0, n, row % p.groups * n, 0, n};
-}
 // A set is read from memory for its sums and from the cache for its results: meanwhile the next one
 // is fetched.
 template <class T> TW_INLINE void fetch(const T* p) { __builtin_prefetch(p, 0, 2); }
-
-template <class T> TW_INLINE T scale_of(const void* weight, int64_t at) {
-  return weight ? ((const T*)weight)[at] : (T)1;
-}
-template <class T> TW_INLINE T shift_of(const void* bias, int64_t at) {
-  return bias ? ((const T*)bias)[at] : (T)0;
-}
 
 // Sums of two kinds of terms at once: add(at, count, a, b) adds a vector to each, whose lanes from
 // count on are 0.
@@ -84,10 +55,11 @@ template <class T> TW_INLINE TwoSums sums_about(const T* x, const NormSet& set, 
   }
   return total;
 }
-// Writes the set's statistics. Squares of distances from a number near the mean lose nothing to
-// cancellation: the mean of the first few elements is one, and where it turns out to be further
-// than a standard deviation away, the mean itself is taken in a second pass.
-template <class T> TW_INLINE void find_moments(const NormProblem& p, const NormSet& set) {
+// Writes the set's statistics, and returns whether no square left the range. Squares of distances
+// from a number near the mean lose nothing to cancellation: the mean of the first few elements is
+// one, and where it turns out to be further than a standard deviation away, the mean itself is
+// taken in a second pass.
+template <class T> TW_INLINE bool find_moments(const NormProblem& p, const NormSet& set) {
   const T* x = (const T*)p.x + set.start;
   const double n = set.elements();
   const int few = set.length < kLanes<T> ? (int)set.length : kLanes<T>;
@@ -104,6 +76,7 @@ template <class T> TW_INLINE void find_moments(const NormProblem& p, const NormS
   ((T*)p.mean)[set.number] = (T)((double)near + off);
   ((T*)p.rstd)[set.number] = (T)(1 / __builtin_sqrt(variance + p.eps));
   if (p.variance) ((T*)p.variance)[set.number] = (T)variance;
+  return is_safe_square<T>(variance + p.eps);
 }
 
 template <class T, bool stream, bool has_weight, bool has_bias>
@@ -121,7 +94,8 @@ TW_INLINE void scale_row(const NormProblem& p, const NormSet& set) {
   });
 }
 template <class T, bool stream> void normalize_plain_row(const NormProblem& p, const NormSet& set) {
-  find_moments<T>(p, set);
+  if (!find_moments<T>(p, set) && normalize_wide<T>(p, set, true)) [[unlikely]]
+    return;
   if (p.weight && p.bias)
     scale_row<T, stream, true, true>(p, set);
   else if (p.weight)
@@ -132,7 +106,8 @@ template <class T, bool stream> void normalize_plain_row(const NormProblem& p, c
     scale_row<T, stream, false, false>(p, set);
 }
 template <class T, bool stream> void normalize_set(const NormProblem& p, const NormSet& set) {
-  find_moments<T>(p, set);
+  if (!find_moments<T>(p, set) && normalize_wide<T>(p, set, false)) [[unlikely]]
+    return;
   const Vec<T> mean = ((const T*)p.mean)[set.number];
   const T rstd = ((const T*)p.rstd)[set.number];
   for (int64_t i = 0; i < set.count; ++i) {
@@ -211,8 +186,19 @@ template <class T> void move_sums(int64_t n, T* room, double* sums) {
     room[i] = 0;
   }
 }
+template <class T> __attribute__((noinline)) void differentiate_wide_row(const NormProblem& p,
+                                                                         const NormSet& set,
+                                                                         T* room) {
+  differentiate_wide<T>(p, set, true, [&](int64_t at, double g, double product) {
+    if (!room) return;
+    room[at] += (T)product;
+    room[at + p.groups * p.channels] += (T)g;
+  });
+}
 template <class T, bool stream>
 void differentiate_row(const NormProblem& p, const NormSet& set, T* room) {
+  if (is_unsafe_inverse<T>((double)((const T*)p.rstd)[set.number])) [[unlikely]]
+    return differentiate_wide_row<T>(p, set, room);
   if (p.weight && room)
     differentiate_row<T, stream, true, true>(p, set, room);
   else if (p.weight)
@@ -238,6 +224,20 @@ template <class T> void plain_rows_backward(const NormProblem& p, int64_t first,
 // The sums of run i, of g and of g * (x - mean), go to keep(i, sums).
 template <class T, bool stream, class Keep>
 TW_INLINE void differentiate_set(const NormProblem& p, const NormSet& set, Keep keep) {
+  if (const auto rstd = (double)((const T*)p.rstd)[set.number]; is_unsafe_inverse<T>(rstd))
+      [[unlikely]] {
+    int64_t run = 0, elements = 0;
+    TwoSums sums;
+    differentiate_wide<T>(p, set, false, [&](int64_t, double g, double product) {
+      sums.a += g;
+      sums.b += product / rstd;
+      if (++elements < set.length) return;
+      keep(run++, sums);
+      sums = {};
+      elements = 0;
+    });
+    return;
+  }
   const Vec<T> mean = ((const T*)p.mean)[set.number];
   TwoSums total;
   for (int64_t i = 0; i < set.count; ++i) {
@@ -332,6 +332,21 @@ template <class T> void normalize_columns(const NormProblem& p, int64_t at, int 
                b = lanes_or(p.bias, at, count, (T)0);
   for (int64_t i = 0; i < p.outer; ++i)
     store_some((T*)p.y + at + i * step, (load_some(x + i * step, count) - mean) * a + b, count);
+  for (int i = 0; i < count; ++i)
+    if (!is_safe_square<T>((double)variance[i] + p.eps)) [[unlikely]]
+      normalize_wide<T>(p, channel_of_runs(p, at + i), false);
+}
+template <class T>
+__attribute__((noinline)) void differentiate_wide_column(const NormProblem& p, int64_t channel) {
+  TwoSums sums;
+  differentiate_wide<T>(p, channel_of_runs(p, channel), false,
+                        [&](int64_t, double g, double product) {
+                          sums.a += g;
+                          sums.b += product;
+                        });
+  if (!p.dweight) return;
+  ((T*)p.dweight)[channel] = (T)sums.b;
+  ((T*)p.dbias)[channel] = (T)sums.a;
 }
 template <class T> void differentiate_columns(const NormProblem& p, int64_t at, int count) {
   const T *x = (const T*)p.x + at, *g = (const T*)p.g + at;
@@ -351,9 +366,13 @@ template <class T> void differentiate_columns(const NormProblem& p, int64_t at, 
     const Vec<T> v = load_some(g + i * step, count);
     store_some((T*)p.dx + at + i * step, a * (v - constant - d * slope), count);
   }
-  if (!p.dweight) return;
-  store_some((T*)p.dweight + at, product, count);
-  store_some((T*)p.dbias + at, sum, count);
+  if (p.dweight) {
+    store_some((T*)p.dweight + at, product, count);
+    store_some((T*)p.dbias + at, sum, count);
+  }
+  for (int i = 0; i < count; ++i)
+    if (is_unsafe_inverse<T>((double)rstd[i])) [[unlikely]]
+      differentiate_wide_column<T>(p, at + i);
 }
 template <class T, void (*f)(const NormProblem&, int64_t, int)>
 void columns(const NormProblem& p, int64_t first, int64_t past, bool) {

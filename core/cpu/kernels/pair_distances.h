@@ -140,7 +140,30 @@ template <class T> struct Side {
   int64_t terms;
   T p;
   bool first, last;
+  // Distances: row 0 of the tile and column 0 whole, of k terms, to find lost ones again.
+  const T *row_terms, *column_terms;
+  int64_t k;
 };
+
+// Sums of powers that have lost nothing to overflow and underflow, which float32's do below 2^-75.
+template <class T> inline constexpr T kLeastPowers = sizeof(T) == 4 ? (T)1e-30 : (T)1e-290;
+template <class M> inline constexpr bool kHasPowers =
+    std::is_same_v<M, Squares> || std::is_same_v<M, Powers>;
+template <class M, class T> double term_of(double size, T p) {
+  return std::is_same_v<M, Squares> ? size * size : __builtin_pow(size, (double)p);
+}
+// The distance of two rows by their differences over the largest one; y, where that is no number
+// to divide by.
+template <class M, class T>
+[[gnu::noinline]] T scaled_distance(int64_t k, const T* a, const T* b, T p, T y) {
+  double top = 0, sum = 0;
+  const auto size = [=](int64_t i) { return __builtin_fabs((double)a[i] - (double)b[i]); };
+  for (int64_t i = 0; i < k; ++i) top = size(i) <= top || top != top ? top : size(i);
+  if (!(top > 0 && top < __builtin_inf())) return y;
+  for (int64_t i = 0; i < k; ++i) sum += term_of<M>(size(i) / top, p);
+  return (T)(top * (std::is_same_v<M, Squares> ? __builtin_sqrt(sum)
+                                               : __builtin_pow(sum, 1 / (double)p)));
+}
 
 // One vector of a tile's sums on its way to the result.
 template <class Op, class T>
@@ -164,14 +187,28 @@ TW_INLINE void finish_vector(const Side<T>& s, T* part, double* total, int count
   else
     for (int i = 0; i < count; ++i) y[i * s.column_step] = sum[i];
 }
+// Those of a row's distances whose powers left the range, from columns `at` on.
+template <class Op, class T>
+TW_INLINE void find_lost(const Side<T>& s, const T* part, int row, int64_t at, int count, T* y) {
+  using M = typename Op::Of;
+  const Vec<T> sum = Vec<T>::load(part);
+  const auto safe = (sum >= kLeastPowers<T>)&(sum < (T)__builtin_inf());
+  if (!any(!safe)) [[likely]]
+    return;
+  for (int i = 0; i < count; ++i)
+    if (!(part[i] >= kLeastPowers<T> && part[i] < (T)__builtin_inf()))
+      y[i * s.column_step] = scaled_distance<M>(
+          s.k, s.row_terms + row * s.k, s.column_terms + (at + i) * s.k, s.p, y[i * s.column_step]);
+}
 // Through memory, and out of line, as GCC else keeps the sums there while terms are added to them.
 template <class Op, class T>
 [[gnu::noinline]] void finish(const Side<T>& s, int rows, int64_t columns, T* sums, int stride) {
   for (int r = 0; r < rows; ++r)
     each_vector<T>(columns, [&](int64_t at, int count) TW_LAMBDA_INLINE {
-      finish_vector<Op>(s, sums + r * stride + at,
-                        s.totals ? s.totals + r * s.panel_stride + at : nullptr, count,
-                        s.y + r * s.row_step + at * s.column_step);
+      T *const part = sums + r * stride + at, *const y = s.y + r * s.row_step + at * s.column_step;
+      finish_vector<Op>(s, part, s.totals ? s.totals + r * s.panel_stride + at : nullptr, count, y);
+      if constexpr (!Op::gradient && kHasPowers<typename Op::Of>)
+        if (s.last) find_lost<Op>(s, part, r, at, count, y);
     });
 }
 
@@ -267,6 +304,7 @@ inline void rows_of_tiles(Side<T> s, int64_t rows, int64_t columns) {
   const auto forward = [&s](int by) TW_LAMBDA_INLINE {
     s.row += by * s.row_stride;
     s.own += by * s.own_stride;
+    s.row_terms += by * s.k;
     s.y += by * s.row_step;
     if (s.totals) s.totals += by * s.panel_stride;
   };
@@ -293,6 +331,7 @@ void pairs(const PairProblem& p, const PairPiece& piece, void* scratch) {
   s.row_step = p.row_step;
   s.column_step = p.column_step;
   s.p = (T)p.p;
+  s.k = p.k;
   for (int64_t t = 0; t == 0 || t < all_terms; t += kTerms) {
     s.terms = all_terms - t < kTerms ? all_terms - t : kTerms;
     s.first = t == 0;
@@ -306,6 +345,8 @@ void pairs(const PairProblem& p, const PairPiece& piece, void* scratch) {
       s.panel = panel + c;
       s.row = Op::gradient ? (const T*)p.w + (piece.batch * p.n + piece.first) * p.m + t : x1 + t;
       s.own = x1 + at;
+      s.row_terms = x1;
+      s.column_terms = x2 + at * p.k;
       s.totals = single ? nullptr : (double*)(panel + kTerms * width) + c;
       s.y =
           (T*)p.y + piece.batch * p.n * all_columns + piece.first * p.row_step + at * p.column_step;

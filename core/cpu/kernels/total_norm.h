@@ -1,6 +1,6 @@
 // The norm over all elements of many tensors in one pass: all laid end to end and cut into pieces
 // of equal size, whose terms are added up in order, in double: the squares of float32 neither
-// overflow nor vanish there.
+// overflow nor vanish there, and those of float64 that do are found again of scaled numbers.
 #pragma once
 #include <cstdint>
 
@@ -177,31 +177,60 @@ double cost_ns(const void* problem) {
   return 100 + bytes / bytes_per_ns;
 }
 
-double terms_of_piece(const Problem& p, int64_t begin, int64_t end) {
+double terms_of_piece(const Problem& p, NormTerms terms, int64_t begin, int64_t end) {
   double total = 0;
   int64_t first = 0;  // position of slice i
   for (int i = 0; i < p.count && first < end; first += p.slices()[i++].n) {
     const Slice& slice = p.slices()[i];
     const int64_t from = begin > first ? begin - first : 0;
     const int64_t past = end - first < slice.n ? end - first : slice.n;
-    if (from < past) total = join(p.terms, total, terms_of(p.terms, slice, from, past - from));
+    if (from < past) total = join(terms, total, terms_of(terms, slice, from, past - from));
   }
   return total;
 }
 
-void run(const void* problem) {
-  const auto& p = *static_cast<const Problem*>(problem);
+double terms_of_all(const Problem& p, NormTerms terms) {
   int64_t count = 0;
   for (int i = 0; i < p.count; ++i) count += p.slices()[i].n;
   const int64_t pieces = (count + kPiece - 1) / kPiece;
   const Scratch memory(static_cast<std::size_t>(pieces) * sizeof(double));
   auto* const partial = memory.as<double>();
   parallel_ranges(count, kPiece, [&](int64_t begin, int64_t end) {
-    partial[begin / kPiece] = terms_of_piece(p, begin, end);
+    partial[begin / kPiece] = terms_of_piece(p, terms, begin, end);
   });
   double total = 0;
-  for (int64_t i = 0; i < pieces; ++i) total = join(p.terms, total, partial[i]);
-  if (p.terms == NormTerms::squares) total = std::sqrt(total);
+  for (int64_t i = 0; i < pieces; ++i) total = join(terms, total, partial[i]);
+  return total;
+}
+
+// Sums of squares that have lost nothing to overflow and underflow.
+bool is_safe(double squares) { return squares >= 1e-290 && squares < HUGE_VAL; }
+
+double scaled_root(const Problem& p, double root) {
+  const double top = terms_of_all(p, NormTerms::largest);
+  if (!(top > 0 && top < HUGE_VAL)) return root;
+  double squares = 0;
+  for (int i = 0; i < p.count; ++i) {
+    const Slice& slice = p.slices()[i];
+    if (slice.dtype != DType::float64) {
+      squares += terms_of(NormTerms::squares, slice, 0, slice.n) / top / top;
+      continue;
+    }
+    const auto* x = static_cast<const double*>(slice.data);
+    for (int64_t k = 0; k < slice.n; ++k) squares += (x[k] / top) * (x[k] / top);
+  }
+  return top * std::sqrt(squares);
+}
+
+void run(const void* problem) {
+  const auto& p = *static_cast<const Problem*>(problem);
+  double total = terms_of_all(p, p.terms);
+  if (p.terms == NormTerms::squares) {
+    const bool safe = is_safe(total) || p.result_type != DType::float64;
+    total = std::sqrt(total);
+    if (!safe) [[unlikely]]
+      total = scaled_root(p, total);
+  }
   convert_elements(DType::float64, p.result_type, 1, &total, sizeof total, p.result,
                    static_cast<int64_t>(size_of(p.result_type)));
 }

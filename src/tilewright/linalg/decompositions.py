@@ -16,6 +16,7 @@ from tilewright import Tensor
 from tilewright.autograd import Function
 from tilewright.extras import require
 from tilewright.linalg.checks import check_floats, check_matrices, default_rtol, shape_of
+from tilewright.linalg.spectral_gradients import of_eigh, of_svd
 from tilewright.other_names import other_names
 
 
@@ -148,8 +149,9 @@ def logdet(x: Tensor, /) -> Tensor:
 def eigh(x: Tensor, /, UPLO: str = "L") -> EighResult:  # noqa: N803  (NumPy's and PyTorch's name)
     """Eigenvalues in ascending order and eigenvectors, as columns, of Hermitian matrices.
 
-    Only the lower triangle is read, or the upper one for UPLO "U". The gradient of eigenvectors is
-    infinite or NaN where two eigenvalues are equal.
+    Only the lower triangle is read, or the upper one for UPLO "U". Where eigenvalues coincide,
+    functions of the eigenvalues alone, or of vectors alone as far as it does not matter how those
+    are turned, have their gradient; that of others is infinite or NaN.
 
     Shapes: x (..., n, n); eigenvalues (..., n), eigenvectors (..., n, n).
     Types: float32, float64, complex. Result: the type of the parts for
@@ -198,8 +200,9 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     """U, S in descending order, and Vh of x = U @ diag(S) @ Vh.
 
     `full_matrices=False` gives min(n, m) columns of U and rows of Vh; with True there is no
-    gradient unless x is square. That of U and Vh is infinite or NaN where two singular values are
-    equal.
+    gradient unless x is square. Where singular values coincide, functions of them alone, or of U
+    and Vh alone as far as it does not matter how those are turned together, have their gradient;
+    that of others is infinite or NaN.
 
     Shapes: x (..., n, m); with k = min(n, m) U (..., n, n or k), S (..., k), Vh (..., m or k,
     m).
@@ -359,15 +362,7 @@ class _Eigh(Function):
     @staticmethod
     def backward(ctx: Any, of_values: Tensor | None, of_vectors: Tensor | None) -> Tensor | None:
         values, vectors = ctx.saved_tensors
-        eye = tw.eye(values.shape[-1], dtype=values.dtype)
-        turned = _adjoint(vectors)
-        inner = None if of_values is None else tw.expand_dims(of_values, -1) * eye
-        if of_vectors is not None:
-            apart = tw.expand_dims(values, -2) - tw.expand_dims(values, -1) + eye
-            mixed = (turned @ of_vectors) * (1 - eye) / apart
-            mixed = (mixed + _adjoint(mixed)) * 0.5
-            inner = mixed if inner is None else inner + mixed
-        return None if inner is None else vectors @ inner @ turned
+        return of_eigh(values, vectors, of_values, of_vectors)
 
 
 class _Qr(Function):
@@ -413,35 +408,12 @@ class _Svd(Function):
         ctx: Any, of_u: Tensor | None, of_s: Tensor | None, of_vh: Tensor | None
     ) -> tuple[Tensor | None, None]:
         u, s, vh = ctx.saved_tensors
-        count, rows, columns = s.shape[-1], u.shape[-2], vh.shape[-1]
+        count = s.shape[-1]
         if u.shape[-1] > count or vh.shape[-2] > count:
             if of_u is not None or of_vh is not None:
                 raise RuntimeError("svd: U and Vh have a gradient where full_matrices=False alone")
             u, vh = u[..., :count], vh[..., :count, :]
-        eye = tw.eye(count, dtype=s.dtype)
-        along, across = tw.expand_dims(s, -2), tw.expand_dims(s, -1)
-        apart = (along - across) * (along + across) + eye
-        inner = tw.zeros_like(eye) if of_s is None else tw.expand_dims(of_s, -1) * eye
-        outside = None
-        if of_u is not None:
-            product = _adjoint(u) @ of_u
-            inner = inner + (product - _adjoint(product)) / apart * along
-            if rows > count:
-                scaled = of_u / along
-                outside = (scaled - u @ (_adjoint(u) @ scaled)) @ vh
-        if of_vh is not None:
-            product = vh @ _adjoint(of_vh)
-            inner = inner + across * ((product - _adjoint(product)) / apart)
-            if columns > count:
-                scaled = of_vh / across
-                more = u @ (scaled - (scaled @ _adjoint(vh)) @ vh)
-                outside = more if outside is None else outside + more
-        if of_u is not None and of_vh is not None and _is_complex(u):
-            # U and V turn together by a phase for each singular value.
-            product = _adjoint(u) @ of_u
-            inner = inner + (product - _adjoint(product)) * eye / (2 * along)
-        result = u @ inner @ vh
-        return (result if outside is None else result + outside), None
+        return of_svd(u, s, vh, of_u, of_s, of_vh), None
 
 
 class _PseudoInverse(Function):

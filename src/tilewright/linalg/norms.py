@@ -10,7 +10,7 @@ from typing import Any
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.linalg.checks import axis_of, check_floats, check_matrices, shape_of
-from tilewright.linalg.decompositions import eigvalsh, inv, least_of, svdvals
+from tilewright.linalg.decompositions import LinAlgError, eigvalsh, inv, least_of, svdvals
 from tilewright.other_names import other_names
 
 _Axes = int | Sequence[int] | None
@@ -156,6 +156,8 @@ def matrix_rank(
 def cond(x: Tensor, /, p: float | str | None = None) -> Tensor:
     """Condition number: the norm times the inverse's; by singular values for None, 2 and -2.
 
+    Infinite for a matrix that has no inverse.
+
     Shapes: x (..., n, m), square unless by singular values; the result is (...).
     Types: float32, float64, complex. Result: the same type, of complex numbers that of their
     parts.
@@ -166,9 +168,16 @@ def cond(x: Tensor, /, p: float | str | None = None) -> Tensor:
     if p in (None, 2, -2):
         values = svdvals(x)
         largest, smallest = tw.max(values, axis=-1), tw.min(values, axis=-1)
-        return smallest / largest if p == -2 else largest / smallest
+        ratio = smallest / largest if p == -2 else largest / smallest
+        return tw.where(largest == 0, math.inf, ratio)
     check_matrices("cond", x, square=True)
-    return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
+    try:
+        return matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
+    except LinAlgError:
+        singular = tw.linalg.inv_ex(x).info != 0
+    regular = tw.where(singular[..., None, None], tw.eye(x.shape[-1], dtype=x.dtype), x)
+    product = matrix_norm(regular, ord=p) * matrix_norm(inv(regular), ord=p)
+    return tw.where(singular, math.inf, product)
 
 
 def _of_vectors(x: Tensor, ord: float | str | None, axis: _Axes, keepdims: bool) -> Tensor:
@@ -204,18 +213,7 @@ def _of_magnitudes(size: Tensor, ord: float, axes: _Axes, keepdims: bool) -> Ten
         return tw.sum(tw.astype(size != 0, size.dtype), axis=axes, keepdims=keepdims)
     if ord == 1:
         return tw.sum(size, axis=axes, keepdims=keepdims)
-    return _of_order(size, ord, axes, keepdims)
-
-
-def _of_order(size: Tensor, ord: float, axes: _Axes, keepdims: bool) -> Tensor:
-    """(Sum of size ** ord) ** (1 / ord); neither power has a slope at 0, which is taken as 0."""
-    if not size.requires_grad:
-        return tw.pow(tw.sum(tw.pow(size, ord), axis=axes, keepdims=keepdims), 1 / ord)
-    zero = size == 0
-    powers = tw.where(zero, 0.0 if ord > 0 else math.inf, tw.pow(tw.where(zero, 1, size), ord))
-    total = tw.sum(powers, axis=axes, keepdims=keepdims)
-    none = total == 0
-    return tw.where(none, 0.0, tw.pow(tw.where(none, 1, total), 1 / ord))
+    return tw._core.power_norm(size, float(ord), axis=axes, keepdims=keepdims)
 
 
 def _of_complex(x: Tensor, axes: _Axes, keepdims: bool) -> Tensor:

@@ -19,7 +19,8 @@ class MultiheadAttention(Module):
     the weights (N, L, S), or (N, heads, L, S) without average_attn_weights; with batch_first N is
     the first axis, and without N all is for one sequence. attn_mask is (L, S) or (N * heads, L, S),
     key_padding_mask (N, S): where a bool mask is True, or a floating one -inf, nothing is attended
-    to. is_causal says that attn_mask is causal, which is then not read where that is faster; it
+    to; a query for which that holds everywhere gets weights of 0, as in
+    `scaled_dot_product_attention`. is_causal says that attn_mask is causal, which is then not read where that is faster; it
     may be left out. add_bias_kv appends a learnt key and value, add_zero_attn one of zeros.
     Raises ValueError for extents and masks that do not fit. Source: Vaswani et al., "Attention is
     all you need" (2017).
@@ -245,9 +246,11 @@ def _added(mask: Tensor, dtype: tw.dtype) -> Tensor:
 
 
 def _weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-    """softmax(q @ k.T / sqrt(size) + mask)."""
+    """softmax(q @ k.T / sqrt(size) + mask), and 0 for queries that attend to nothing."""
     scale = 1 / math.sqrt(q.shape[-1])
     scores = tw.matmul(q * scale, tw.permute_dims(k, (0, 1, 3, 2)))
-    if mask is not None:
-        scores = scores + _added(mask, q.dtype)
-    return tw.softmax(scores, axis=-1)
+    if mask is None:
+        return tw.softmax(scores, axis=-1)
+    scores = scores + _added(mask, q.dtype)
+    nothing = tw.all(scores == -math.inf, axis=-1, keepdims=True)
+    return tw.where(nothing, 0, tw.softmax(tw.where(nothing, 0, scores), axis=-1))

@@ -35,8 +35,10 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     >>> [round(v, 4) for v in tw.nn.functional.normalize(tw.asarray([3.0, 4.0]), dim=0).tolist()]
     [0.6, 0.8]
     """
-    length = tw.linalg.vector_norm(input, ord=p, axis=dim, keepdims=True)
-    return input / tw.maximum(length, eps)
+    if input.is_complex():
+        length = tw.linalg.vector_norm(input, ord=p, axis=dim, keepdims=True)
+        return input / tw.maximum(length, eps)
+    return tw._core.unit_vectors(input, ord=p, axis=dim, eps=eps)
 
 
 def gumbel_softmax(

@@ -32,7 +32,7 @@ def erfcx(x: Tensor) -> Tensor:
     >>> round(tw.special.erfcx(tw.asarray(100.0)).item(), 6)
     0.005642
     """
-    result: Tensor = _Erfcx.apply(real_numbers("erfcx", x))
+    result: Tensor = _Erfcx.apply(real_numbers("erfcx", x), 0)
     return result
 
 
@@ -100,17 +100,22 @@ def ndtri(x: Tensor) -> Tensor:
 
 
 class _Erfcx(Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        ctx.save_for_backward(x)
-        return _scaled(wide(x)).astype(x.dtype)
+    """The derivative of an order up to 2."""
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, order: int) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.order = order
+        return (_scaled, _scaled_slope, _scaled_curve)[order](wide(x)).astype(x.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
         (x,) = ctx.saved_tensors
-        slope = x * 2 * erfcx(x) - 2 / math.sqrt(math.pi)
-        of_x: Tensor = g * slope
-        return of_x
+        if ctx.order < 2:
+            slope = _Erfcx.apply(x, ctx.order + 1)
+        else:
+            slope = 4 * _Erfcx.apply(x, 1) + 2 * x * _Erfcx.apply(x, 2)
+        return g * slope, None
 
 
 class _Share(Function):
@@ -126,8 +131,20 @@ class _Share(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        density = tw.exp(tw.square(x) * -0.5) * (1 / math.sqrt(2 * math.pi))
-        return g * density
+        return g * _Density.apply(x)
+
+
+class _Density(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        density = tw.exp(tw.square(wide(x)) * -0.5) * (1 / math.sqrt(2 * math.pi))
+        return density.astype(x.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return g * (-x * _Density.apply(x))
 
 
 class _LogShare(Function):
@@ -143,31 +160,115 @@ class _LogShare(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        return g * (math.sqrt(2 / math.pi) / erfcx(x * -_HALF_ROOT))
+        return g * _Hazard.apply(x)
+
+
+class _Hazard(Function):
+    """The density over the share below, h, whose derivative is -h (x + h)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return _hazard(wide(x)).astype(x.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return g * _HazardSlope.apply(x)
+
+
+class _HazardSlope(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        v = wide(x)
+        # Below 0 x and h cancel: by the polynomials p of erfcx and q of its slope as -q / p^2.
+        t = _argument(tw.maximum(v * -_HALF_ROOT, 0.0))
+        below = polynomial(t, polynomials.ERFCX_SLOPE) / tw.square(polynomial(t, polynomials.ERFCX))
+        h = _hazard(v)
+        above = h * (tw.maximum(v, 0.0) + h)
+        return -tw.where(v < 0, below / math.sqrt(math.pi), above).astype(x.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        h, slope = _Hazard.apply(x), _HazardSlope.apply(x)
+        return g * -(slope * (x + h) + h * (1 + slope))
 
 
 class _Place(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
-        v = wide(x)
-        share = tw.minimum(v, 1 - v)
-        s = tw.sqrt(-2 * tw.log(tw.minimum(share, 0.02)))
-        size = s * -polynomial((s - 5) / (s + 5), polynomials.NDTRI)
-        size = tw.where(share == 0, math.inf, size)
-        tail = tw.where(v < 0.5, -size, size)
-        y = tw.where(share < 0.02, tail, math.sqrt(2) * tw.erfinv(2 * v - 1)).astype(x.dtype)
-        ctx.save_for_backward(y)
-        return y
+        ctx.save_for_backward(x)
+        return _place_of(wide(x)).astype(x.dtype)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
-        (y,) = ctx.saved_tensors
-        return g * tw.exp(tw.square(y) * 0.5) * math.sqrt(2 * math.pi)
+        (x,) = ctx.saved_tensors
+        return g * _PlaceSlope.apply(x)
+
+
+class _PlaceSlope(Function):
+    """One over the density there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return _slope_of_place(wide(x)).astype(x.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return g * (ndtri(x) * _PlaceSlope.apply(x)) * _PlaceSlope.apply(x)
+
+
+# ---- in float64, outside the graph ----
+
+
+def _hazard(v: Tensor) -> Tensor:
+    return math.sqrt(2 / math.pi) / _scaled(v * -_HALF_ROOT)
+
+
+def _place_of(v: Tensor) -> Tensor:
+    share = tw.minimum(v, 1 - v)
+    s = tw.sqrt(-2 * tw.log(tw.minimum(share, 0.02)))
+    size = s * -polynomial((s - 5) / (s + 5), polynomials.NDTRI)
+    size = tw.where(share == 0, math.inf, size)
+    tail = tw.where(v < 0.5, -size, size)
+    return tw.where(share < 0.02, tail, math.sqrt(2) * tw.erfinv(2 * v - 1))
+
+
+def _slope_of_place(v: Tensor) -> Tensor:
+    """By the share over the density, which erfcx gives: a power of the place would lose digits."""
+    share = tw.minimum(v, 1 - v)
+    ratio = math.sqrt(math.pi / 2) * _scaled(tw.abs(_place_of(v)) * _HALF_ROOT)
+    slope = tw.where(share == 0, math.inf, ratio / share)
+    return tw.where(share < 0, math.nan, slope)
 
 
 def _scaled(x: Tensor) -> Tensor:
     """erfcx in float64; below 0 by erfc(x) = 2 - erfc(-x)."""
     size = tw.abs(x)
-    t = 1 - 5 / (size + 2.5)
+    t = _argument(size)
     y = polynomial(t, polynomials.ERFCX) / (1 + 2 * size)
     return tw.where(x < 0, 2 * tw.exp(tw.square(x)) - y, y)
+
+
+def _argument(size: Tensor) -> Tensor:
+    """The argument of the polynomials of erfcx and its derivatives."""
+    return 1 - 5 / (size + 2.5)
+
+
+def _scaled_slope(x: Tensor) -> Tensor:
+    """erfcx', 2 x erfcx(x) - 2 / sqrt(pi), which cancels above 0."""
+    size = tw.maximum(x, 0.0)
+    above = polynomial(_argument(size), polynomials.ERFCX_SLOPE) / (1 + 2 * size) / (1 + 2 * size)
+    return tw.where(x < 0, 2 * x * _scaled(x) - 2 / math.sqrt(math.pi), -above)
+
+
+def _scaled_curve(x: Tensor) -> Tensor:
+    size = tw.maximum(x, 0.0)
+    above = polynomial(_argument(size), polynomials.ERFCX_CURVE)
+    for _ in range(3):
+        above = above / (1 + 2 * size)
+    return tw.where(x < 0, 2 * _scaled(x) + 2 * x * _scaled_slope(x), above)

@@ -1,0 +1,59 @@
+// Normalisation by neighbouring channels.
+#include "core/base/error.h"
+#include "core/ops/apply.h"
+#include "core/ops/copy.h"
+#include "core/ops/pointwise.h"
+#include "core/ops/records.h"
+#include "core/ops/reduce.h"
+#include "core/ops/view.h"
+
+namespace tw {
+
+namespace {
+
+// Words: size, alpha, beta, k.
+void local_response_body(const Use& use, Tensor* out) {
+  const Tensor& given = use.in[0].tensor;
+  const std::int64_t size = use.words[0];
+  if (given.rank() < 3)
+    fail(ErrorKind::value,
+         "local_response_norm: input must be (batch, channels, length, ...), got ", given.shape());
+  if (size < 1) fail(ErrorKind::value, "local_response_norm: size must be above 0, got ", size);
+  if (!is_floating(given.dtype()))
+    fail(ErrorKind::type, "local_response_norm: floating point only, got ", name_of(given.dtype()));
+  const Tensor x = astype(given, working_dtype(given.dtype()));
+  Tensor mean = square(x);
+  if (size > 1 && x.count() > 0) {
+    const std::int64_t channels = x.size(1), before = size / 2, behind = (size - 1) / 2;
+    const Tensor planes = reshape(mean, {x.size(0), 1, channels, -1});
+    const Tensor padded = apply(kPad, {planes, Operand::none()},
+                                WordList(2).set_list(0, Shape{0, 0, before, behind}).set(1, 0));
+    const Shape window = {size, 1}, step = {1, 1};
+    WordList words(6);
+    words.set_list(0, window).set_list(1, step).set_list(2, Shape{0, 0});
+    const Tensor pooled = apply(kAvgPool2d, {padded}, words.set(3, 0).set(4, 1).set(5, kNone));
+    mean = reshape(pooled, x.shape());
+  }
+  const double beta = use.words.real(2);
+  out[0] = astype(x / pow(mean * use.words.real(1) + use.words.real(3), beta), given.dtype());
+}
+
+}  // namespace
+
+constexpr OpRecord kLocalResponseNorm = {
+    .name = "local_response_norm",
+    .signature =
+        "(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> "
+        "Tensor",
+    .help =
+        "input / (k + alpha * mean of the squares of size neighbouring channels) ** beta, of "
+        "(batch, channels, length, ...) (Krizhevsky et al., 2012); channels beyond the ends count "
+        "as 0.\n"
+        "Raises ValueError for fewer dimensions and a size below 1.\n"
+        "Shapes: input (batch, channels, length, ...); the result has its shape.\n"
+        "Types: floating. Result: the same type.\n"
+        "Source: PyTorch's torch.nn.functional.local_response_norm.",
+    .flags = kFunction,
+    .body = local_response_body};
+
+}  // namespace tw
