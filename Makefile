@@ -75,8 +75,8 @@ test-core: $(VENV)/.tools  ## the C++ core alone, under address and undefined-be
 # Kernels run without locks: one instruction set will do.
 test-races: $(VENV)/.tools  ## the core's memory, threads, modes, transfers and scheduler under the thread sanitizer
 	$(call build_core_tests,$(call sanitize,thread) -DTW_ISAS=scalar \
-	  '-DTW_TESTS=pool;quota_pool;scratch;thread_pool;transfer;scheduler;modes;matmul;split;reduce;convolution_shapes',build/races)
-	build/races/tilewright_tests pool threads transfer scheduler modes
+	  '-DTW_TESTS=pool;quota_pool;scratch;thread_pool;interruption;transfer;scheduler;modes;matmul;split;reduce;convolution_shapes',build/races)
+	build/races/tilewright_tests pool threads interruption transfer scheduler modes
 
 # A cross compiler and an emulator of another processor; Debian: g++-aarch64-linux-gnu, qemu-user.
 ARM64_CXX ?= aarch64-linux-gnu-g++

@@ -23,13 +23,21 @@ std::vector<Tensor> tensors_of(nb::handle result) {
   return outputs;
 }
 
-// Calls function(*inputs) and records what this thread runs meanwhile.
+// Calls function(*inputs) and records what this thread runs meanwhile; calls it again to see
+// whether it does the same.
 Captured* capture(nb::callable function, const std::vector<Itself>& inputs) {
   nb::list arguments;
   for (const Tensor& x : inputs) arguments.append(nb::steal(wrap(x)));
-  Capture recording(std::vector<Tensor>(inputs.begin(), inputs.end()));
-  const nb::object result = function(*arguments);
-  return recording.finish(tensors_of(result)).release();
+  const std::vector<Tensor> tensors(inputs.begin(), inputs.end());
+  std::unique_ptr<Captured> captured;
+  {
+    Capture recording(tensors);
+    captured = recording.finish(tensors_of(function(*arguments)));
+  }
+  const Capture rehearsal(tensors, captured.get());
+  function(*arguments);
+  rehearsal.finish_rehearsal();
+  return captured.release();
 }
 
 nb::list calls_of(const Captured& captured) {
@@ -70,7 +78,13 @@ void bind_capture(nb::module_& m) {
       "_refuse_in_capture", [](const std::string& what) { refuse_in_capture(what.c_str()); },
       "what"_a, "Raises RuntimeError while this thread records calls.");
   m.def("_capture", capture, nb::rv_policy::take_ownership, "function"_a, "inputs"_a,
-        "Calls function(*inputs) and records what ops it runs.");
+        "Calls function(*inputs) and records what ops it runs. What Python does meanwhile is no "
+        "part of it: numbers that it computes, indices and the choice of ops are in every replay "
+        "as they were. So the function is called a second time, without computing anything, and "
+        "RuntimeError names the op whose number, settings or operands differ, as those of a "
+        "clock or a counter do; what changes in Python changes twice. What varies is given as "
+        "a tensor among the inputs; results of other threads and memory of other libraries must "
+        "be there before.");
 }
 
 }  // namespace tw::binding

@@ -12,6 +12,7 @@
 #include "core/autograd/capture.h"
 #include "core/autograd/node.h"
 #include "core/base/error.h"
+#include "core/base/float_environment.h"
 #include "core/cpu/convert.h"
 #include "core/ops/copy.h"
 #include "core/ops/create.h"
@@ -310,6 +311,7 @@ void check_on_cpu(const Tensor& x, const char* what) {
 PyObject* item_of(const Tensor& x) {
   if (x.count() != 1)
     fail(ErrorKind::value, "item: a tensor of shape ", x.shape(), " is not a single number");
+  const FloatEnvironment environment;
   const HostValues value(x, "item() reads a value");
   PyObject* number = python_number(x.dtype(), value.as<char>());
   if (!number) throw nb::python_error();
@@ -317,6 +319,7 @@ PyObject* item_of(const Tensor& x) {
 }
 
 PyObject* list_of(const Tensor& x) {
+  const FloatEnvironment environment;
   const HostValues values(x, "tolist() reads values");
   return list_from(values.tensor(), 0, values.as<char>());
 }
@@ -346,6 +349,7 @@ Tensor asarray_on_cpu(nb::object source, std::optional<DType> dtype, std::option
 
 Tensor asarray(nb::object source, std::optional<DType> dtype, ToldDevice device,
                std::optional<bool> copy_arg) {
+  const FloatEnvironment environment;
   const Device* to = is_tensor(source.ptr()) ? raw_tensor(source.ptr()).device() : modes.device;
   const bool moves = read_device(device, to);
   const Tensor x = asarray_on_cpu(source, dtype, copy_arg);

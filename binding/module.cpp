@@ -4,6 +4,7 @@
 #include "binding/function.h"
 #include "core/cpu/families.h"
 #include "core/cuda/families.h"
+#include "core/runtime/interruption.h"
 #include "core/runtime/launch.h"
 
 namespace tw::binding {
@@ -13,6 +14,12 @@ namespace {
 void* release_lock() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
 void acquire_lock(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
 
+// CPython runs them on the main thread alone; on others this does nothing.
+void handle_signals() {
+  const nb::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() < 0) throw nb::python_error();
+}
+
 }  // namespace
 
 }  // namespace tw::binding
@@ -21,6 +28,7 @@ NB_MODULE(_core, m) {
   using namespace tw::binding;
   nb::set_leak_warnings(false);  // the Tensor type and its methods live as long as the process
   tw::frontend_lock = {release_lock, acquire_lock};
+  tw::run_signal_handlers = handle_signals;
   tw::register_cpu_kernels();
   tw::register_cuda();
   create_error_types(m);
@@ -37,6 +45,7 @@ NB_MODULE(_core, m) {
   bind_tensor_spellings(m);
   bind_autograd(m);
   bind_capture(m);
+  bind_module_state(m);
   bind_memory(m);
   bind_runtime(m);
   bind_events(m);

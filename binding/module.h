@@ -15,6 +15,7 @@ void bind_autograd(nb::module_& module);
 void bind_capture(nb::module_& module);
 void bind_runtime(nb::module_& module);
 void create_module_call(nb::module_& module);
+void bind_module_state(nb::module_& module);
 void bind_events(nb::module_& module);
 void bind_memory(nb::module_& module);
 void bind_ledger(nb::module_& module);

@@ -12,6 +12,7 @@
 #include "blas/tally.h"
 #include "core/base/cpu_info.h"
 #include "core/base/error.h"
+#include "core/base/float_environment.h"
 #include "core/cpu/families.h"
 #include "core/cpu/isa.h"
 #include "core/runtime/registry.h"
@@ -108,6 +109,7 @@ template <class T> void scale(const MatmulProblem& p) {
 }  // namespace
 
 void solve(const MatmulProblem& p) noexcept {
+  const FloatEnvironment environment;
   if (p.alpha == 0 || p.k == 0)
     return p.dtype == DType::float32 ? scale<float>(p) : scale<double>(p);
   try {

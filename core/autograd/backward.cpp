@@ -10,6 +10,7 @@
 #include "core/autograd/capture.h"
 #include "core/autograd/planner.h"
 #include "core/runtime/device.h"
+#include "core/runtime/interruption.h"
 
 namespace tw {
 
@@ -20,7 +21,7 @@ constexpr int kFewInputs = 4;
 
 bool unique_memory(const Tensor& g) {
   const Storage& storage = *g->storage;
-  const std::uint32_t held = modes.capture && modes.capture->holds(storage);
+  const std::uint32_t held = modes.capture ? modes.capture->references_to(storage) : 0;
   return g->references == 1 && storage.references == 1 + held && g.contiguous() && !storage.owner;
 }
 
@@ -93,6 +94,8 @@ class Walk final : public Waiting {
 
   void run() {
     GradModeGuard mode(options_.create_graph);
+    std::optional<RunsToItsEnd> whole;  // leaves would keep a part of the gradient
+    if (!capturing_) whole.emplace();
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), older);
       Node* node = heap_.back();

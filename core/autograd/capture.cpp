@@ -1,9 +1,11 @@
 // Recording finds out whose memory each operand is: made inside (its block comes from the
-// recording's own source, which also sees when it is given back), or there before.
+// recording's own source, which also sees when it is given back), or there before. What is neither
+// was made by others meanwhile.
 #include "core/autograd/capture.h"
 
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 
 #include "core/autograd/backward.h"
 #include "core/base/error.h"
@@ -56,6 +58,27 @@ bool writes_to(const OpRecord& op, int input, int inputs) {
   for (const Parameter& p : signature.parameters)
     if (p.written && p.is_operand() && p.slot == slot) return true;
   return false;
+}
+
+std::string number_text(DType type, const void* bytes) {
+  std::ostringstream text;
+  text.precision(17);
+  visit(type, [&](auto number) {
+    std::memcpy(&number, bytes, sizeof number);
+    if constexpr (requires { number.re; })
+      text << number.re << " + " << number.im << "j";
+    else if constexpr (requires { number.bits; })
+      text << "of the bits " << number.bits;
+    else
+      text << static_cast<double>(number);
+  });
+  return text.str();
+}
+
+// A second call of the function is not what was recorded of the first.
+template <class... Fact> [[noreturn]] void fail_varies(const Fact&... fact) {
+  fail(ErrorKind::runtime, "capture: called again, the function ", fact...,
+       "; a replay repeats the first call: what varies must be a tensor among the inputs");
 }
 
 }  // namespace
@@ -144,8 +167,11 @@ void refuse_in_capture(const char* what) {
 
 // ---- recording ----
 
-Capture::Capture(std::vector<Tensor> inputs)
-    : out_(std::make_unique<Captured>()), inputs_(std::move(inputs)), source_before_(modes.source) {
+Capture::Capture(std::vector<Tensor> inputs, Captured* recorded)
+    : out_(std::make_unique<Captured>()),
+      inputs_(std::move(inputs)),
+      source_before_(modes.source),
+      recorded_(recorded) {
   if (modes.capture) fail(ErrorKind::runtime, "capture: one is running on this thread");
   out_->choice_ = modes.choice;
   out_->autocast_ = modes.autocast;
@@ -172,24 +198,42 @@ Capture::Capture(std::vector<Tensor> inputs)
   modes.source = source_;
   modes.capture = this;
   modes.update_plain();
+  if (recorded_) take_back_gradients();
 }
 
 Capture::~Capture() { leave(); }
+
+// A rehearsal begins with the gradients that the first call began with. Those that it added to in
+// place are where they were.
+void Capture::take_back_gradients() {
+  for (Captured::LeafGradient& noted : recorded_->gradients_) {
+    Tensor before = std::exchange(noted.before, Tensor());
+    if (!noted.assigned) continue;
+    gradients_after_.push_back({noted.leaf, noted.leaf.grad()});
+    noted.leaf.extras().grad = std::move(before);
+  }
+}
 
 void Capture::leave() {
   if (!source_) return;
   modes.capture = nullptr;
   modes.source = source_before_;
   modes.update_plain();
+  for (Put& after : gradients_after_) after.leaf.extras().grad = std::move(after.grad);
   std::exchange(source_, nullptr)->close();
 }
 
 int Capture::known_buffer_of(const Tensor& x, bool written, const char* op) {
   const auto [found, is_new] =
       kept_.try_emplace(x->storage.operator->(), static_cast<int>(out_->buffers_.size()));
-  if (is_new)
+  if (is_new) {
+    if (births_.has(*x->storage))
+      fail(ErrorKind::runtime, "capture: ", op, " uses ", describe(x),
+           ", which another thread or library made meanwhile, so that a replay would not make it "
+           "again; make it before, or by ops of this thread");
     out_->buffers_.push_back(
         {.role = Captured::Role::kept, .bytes = x->storage->bytes, .kept = x->storage});
+  }
   Captured::Buffer& buffer = out_->buffers_[static_cast<std::size_t>(found->second)];
   buffer.written |= written;
   if (buffer.role == Captured::Role::input) {
@@ -228,11 +272,11 @@ int Capture::buffer_of(const Tensor& x, bool written, const char* op) {
   return block->buffer;
 }
 
-void Capture::note(const PreparedCall& call, const void* problem, std::size_t problem_bytes,
+bool Capture::note(const PreparedCall& call, const void* problem, std::size_t problem_bytes,
                    const Call& described, const Operand* in, const Tensor* out,
                    void* const* addresses) {
   const OpRecord& op = *call.op;
-  if (modes.dry_run) return;
+  if (modes.dry_run) return true;
   if (modes.device != out_->device_)
     fail(ErrorKind::runtime, "capture: ", op.name, " runs on '", active_device().name,
          "', the inputs are on '", name_of_device(out_->device_), "'; one capture has one device");
@@ -256,10 +300,72 @@ void Capture::note(const PreparedCall& call, const void* problem, std::size_t pr
   }
   for (int k = 0; k < op.results; ++k)
     c.places_.push_back({buffer_of(out[k], true, op.name), out[k]->offset_bytes});
-  c.units_.push_back({c.problems_.size(), first_place, c.places_.size() - first_place});
+  const Words words = described.words;
+  c.units_.push_back({c.problems_.size(), first_place, c.places_.size() - first_place,
+                      c.words_.size(), static_cast<std::size_t>(words.count)});
+  c.words_.insert(c.words_.end(), words.at, words.at + words.count);
   c.problems_.resize(c.problems_.size() + (problem_bytes + 15) / 16);
   std::memcpy(c.problems_[c.units_.back().problem].bytes, problem, problem_bytes);
   c.calls_.push_back(call);
+  if (recorded_) compare_call(described);
+  return !recorded_;
+}
+
+void Capture::compare_call(const Call& described) const {
+  const Captured &now = *out_, &first = *recorded_;
+  const std::size_t i = now.calls_.size() - 1;
+  const char* op = now.calls_[i].op->name;
+  if (i >= first.calls_.size()) fail_varies("ran ", op, " where it had ended before");
+  if (first.calls_[i].op != now.calls_[i].op)
+    fail_varies("ran ", op, " where it ran ", first.calls_[i].op->name, " before");
+  const Captured::Unit &a = now.units_[i], &b = first.units_[i];
+  const auto words = now.words_.begin() + static_cast<std::ptrdiff_t>(a.words);
+  if (a.count != b.count || a.word_count != b.word_count ||
+      !std::equal(words, words + static_cast<std::ptrdiff_t>(a.word_count),
+                  first.words_.begin() + static_cast<std::ptrdiff_t>(b.words)))
+    fail_varies("ran ", op, " with other sizes, indices or settings than before");
+  for (std::size_t k = 0; k < a.count; ++k)
+    compare_operand(now.places_[a.places + k], first.places_[b.places + k], described.type, op);
+}
+
+void Capture::compare_operand(const Captured::Place& place, const Captured::Place& first,
+                              DType type, const char* op) const {
+  if (place.buffer == Captured::kNumber && first.buffer == Captured::kNumber) {
+    const void* const x = out_->numbers_[static_cast<std::size_t>(place.offset)].bytes;
+    const void* const y = recorded_->numbers_[static_cast<std::size_t>(first.offset)].bytes;
+    if (std::memcmp(x, y, size_of(type)) == 0) return;
+    fail_varies("gave ", op, " the number ", number_text(type, x), ", and ", number_text(type, y),
+                " before");
+  }
+  bool same = place.buffer == first.buffer && place.offset == first.offset;
+  if (same && place.buffer >= 0) {
+    const auto index = static_cast<std::size_t>(place.buffer);
+    const Ref<Storage>& kept = out_->buffers_[index].kept;
+    const bool is_constant = kept && kept->block && kept->block->source == source_;
+    same = !kept || is_constant || kept == recorded_->buffers_[index].kept;
+  }
+  if (!same) fail_varies("gave ", op, " another tensor than before");
+}
+
+void Capture::note_values(const Tensor& x) {
+  const auto index = static_cast<std::size_t>(buffer_of(x, false, "a constant"));
+  if (!recorded_ || x.device() || x.count() == 0) return;
+  const auto bytes = static_cast<std::size_t>(x.count()) * x.item_bytes();
+  const Captured::Buffer* const first =
+      index < recorded_->buffers_.size() ? &recorded_->buffers_[index] : nullptr;
+  if (!first || !first->kept || first->bytes != out_->buffers_[index].bytes ||
+      std::memcmp(first->kept->place(), x.pinned_bytes(), bytes) != 0)
+    fail_varies("made ", describe(x), " of other values than before");
+}
+
+std::uint32_t Capture::references_to(const Storage& storage) const {
+  std::uint32_t count = kept_.contains(&storage);
+  for (const Captured::LeafGradient& noted : out_->gradients_)
+    count += noted.before && noted.before->storage.operator->() == &storage;
+  if (recorded_)
+    for (const Captured::Buffer& buffer : recorded_->buffers_)
+      count += buffer.kept && buffer.kept.operator->() == &storage;
+  return count;
 }
 
 void Capture::note_gradient(TensorHeader& leaf) {
@@ -270,6 +376,10 @@ void Capture::note_gradient(TensorHeader& leaf) {
   gradients_before_.push_back(grad ? grad->storage.operator->() : nullptr);
   Captured::LeafGradient& noted = out_->gradients_.emplace_back();
   noted.leaf = x;
+  // A header of its own: what the leaf holds stays that header's only holder.
+  if (grad)
+    noted.before =
+        Tensor::over(grad->storage, grad->offset_bytes, grad.shape(), grad.strides(), grad.dtype());
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     if (inputs_[i].is(x)) noted.input = static_cast<int>(i);
 }
@@ -316,6 +426,9 @@ std::unique_ptr<Captured> Capture::finish(const std::vector<Tensor>& outputs) {
     noted.assigned = !grad || grad->storage.operator->() != gradients_before_[i];
     if (grad && noted.assigned) noted.left = layout_of(grad, "a gradient");
   }
+  for (const Captured::Buffer& buffer : c.buffers_)
+    c.changes_what_is_held_ |= buffer.written && (buffer.role == Captured::Role::input ||
+                                                  buffer.role == Captured::Role::kept);
   set_apart_host_work();
   const ArenaPlan plan = source_->laid_out();
   for (Captured::Buffer& buffer : c.buffers_)
@@ -330,6 +443,11 @@ std::unique_ptr<Captured> Capture::finish(const std::vector<Tensor>& outputs) {
     if (buffer.role == Captured::Role::kept && !buffer.kept)
       buffer.kept = Storage::allocate(buffer.bytes);
   return std::move(out_);
+}
+
+void Capture::finish_rehearsal() const {
+  const std::size_t now = out_->calls_.size(), first = recorded_->calls_.size();
+  if (now < first) fail_varies("ended where it ran ", recorded_->calls_[now].op->name, " before");
 }
 
 }  // namespace tw

@@ -2,6 +2,7 @@
 // and with no new memory but that of the results.
 #pragma once
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "core/runtime/device.h"
 #include "core/runtime/op.h"
 #include "core/tensor/access.h"
+#include "core/tensor/births.h"
 #include "core/tensor/operand.h"
 
 namespace tw {
@@ -77,6 +79,7 @@ class Captured {
   };
   struct LeafGradient {
     Tensor leaf;
+    Tensor before = {};      // what its gradient was, until the recording is rehearsed
     int input = -1;          // the leaf is this input
     int added_to = kAbsent;  // the buffer of the gradient that was there before
     bool assigned = false;   // the recording left another one, `left`, or none
@@ -86,7 +89,7 @@ class Captured {
     char bytes[16];
   };
   struct Unit {  // where the parts of a call start
-    std::size_t problem, places, count;
+    std::size_t problem, places, count, words, word_count;
   };
 
   void check(const std::vector<Tensor>& inputs) const;
@@ -105,6 +108,7 @@ class Captured {
   std::vector<Unit> units_;
   std::vector<Bytes16> problems_, numbers_;
   std::vector<Place> places_;
+  std::vector<Word> words_;
   std::vector<Buffer> buffers_;
   std::vector<Layout> inputs_, outputs_;
   std::vector<LeafGradient> gradients_;
@@ -125,30 +129,38 @@ class Captured {
   std::uint32_t choice_epoch_ = 0;
   CaptureFigures figures_;
   bool running_ = false;
+  bool changes_what_is_held_ = false;  // an input, or what was there before the recording
 };
 
 // Records what this thread calls while it lives. Calls run as they would without it. What replays
 // could not repeat is refused with a RuntimeError: reading values in the frontend, hooks, planned
-// backward passes, pools of memory entered inside, generators other than the default one.
+// backward passes, pools of memory entered inside, generators other than the default one, and
+// tensors that others made meanwhile: other threads, and libraries whose memory is shared.
+//
+// What the frontend computes by itself (numbers, indices, which ops it calls) is part of the
+// recording, and no replay would know that it varies. So a recording is rehearsed: with `recorded`,
+// that of the first call on the same inputs, nothing is computed and each call must be the same.
 class Capture {
  public:
-  explicit Capture(std::vector<Tensor> inputs);
+  explicit Capture(std::vector<Tensor> inputs, Captured* recorded = nullptr);
   ~Capture();
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
   // `addresses`: of numbers among the inputs. Operands that the op writes to are results, or
-  // marked in its signature.
-  void note(const PreparedCall& call, const void* problem, std::size_t problem_bytes,
+  // marked in its signature. Returns whether the call is to run.
+  bool note(const PreparedCall& call, const void* problem, std::size_t problem_bytes,
             const Call& described, const Operand* in, const Tensor* out, void* const* addresses);
   // What the frontend has just written to fresh memory.
-  void note_values(const Tensor& x) { buffer_of(x, false, "a constant"); }
+  void note_values(const Tensor& x);
   // Before a leaf's gradient changes.
   void note_gradient(TensorHeader& leaf);
-  // Whether it holds a reference to memory that was there before.
-  bool holds(const Storage& storage) const { return kept_.contains(&storage); }
+  // How many references the recording itself holds to memory that was there before.
+  std::uint32_t references_to(const Storage& storage) const;
   // Ends the recording.
   std::unique_ptr<Captured> finish(const std::vector<Tensor>& outputs);
+  // Ends the rehearsal.
+  void finish_rehearsal() const;
 
  private:
   class Source;
@@ -156,14 +168,24 @@ class Capture {
   int known_buffer_of(const Tensor& x, bool written, const char* op);
   Captured::Layout layout_of(const Tensor& x, const char* op);
   void set_apart_host_work();
+  void take_back_gradients();
+  void compare_call(const Call& described) const;
+  void compare_operand(const Captured::Place& place, const Captured::Place& first, DType type,
+                       const char* op) const;
   void leave();
 
   std::unique_ptr<Captured> out_;
   std::vector<Tensor> inputs_;
   std::unordered_map<const Storage*, int> kept_;  // buffers of what was there before
   std::vector<const Storage*> gradients_before_;  // of leaves, as in out_->gradients_
+  struct Put {
+    Tensor leaf, grad;
+  };
+  std::vector<Put> gradients_after_;  // what the first call left
+  const Births births_;
   Source* source_;
   BlockSource* source_before_;
+  Captured* const recorded_;  // null: this is the first call
 };
 
 // Raises RuntimeError while this thread records.

@@ -4,6 +4,7 @@
 #include "core/autograd/backward.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
+#include "core/base/float_environment.h"
 #include "core/runtime/device.h"
 #include "core/runtime/launch.h"
 
@@ -137,7 +138,8 @@ void Captured::run_call(std::size_t i, const std::vector<char*>& bases) {
         seen.kernel = call.kernel->name;
         if (!device_) seen.isa = name_of(active_isa());
         if (call.lowering->describe) seen.problem = call.lowering->describe(problem);
-      });
+      },
+      !changes_what_is_held_);
 }
 
 void Captured::run(const std::vector<Tensor>& inputs, const std::vector<Ref<Storage>>& storages) {
@@ -222,6 +224,7 @@ Tensor Captured::over(const Layout& layout, const std::vector<Tensor>& inputs,
 
 std::vector<Tensor> Captured::replay(const std::vector<Tensor>& inputs) {
   check(inputs);
+  const FloatEnvironment environment;
   const DeviceGuard there(device_);
   struct Running {
     explicit Running(Captured& captured)

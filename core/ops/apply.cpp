@@ -9,12 +9,14 @@
 #include "core/autograd/op_node.h"
 #include "core/base/axis_order.h"
 #include "core/base/error.h"
+#include "core/base/float_environment.h"
 #include "core/ops/call_cache.h"
 #include "core/ops/copy.h"
 #include "core/ops/view.h"
 #include "core/runtime/choice.h"
 #include "core/runtime/device.h"
 #include "core/runtime/launch.h"
+#include "core/runtime/signature.h"
 #include "core/tensor/access.h"
 
 namespace tw {
@@ -162,6 +164,12 @@ std::uint32_t problem_bytes(const Lowering& lowering, const Call& call) {
   return lowering.bytes ? lowering.bytes(call) : lowering.problem_bytes;
 }
 
+bool writes_to_operands(const OpRecord& op) {
+  for (const Parameter& p : signature_of(op).parameters)
+    if (p.written) return true;
+  return false;
+}
+
 // Runs the kernel that is chosen for a call whose operands are as its lowering wants them.
 // `key` of a call that makes its results and may be kept; null: none.
 void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call, const Operand* in,
@@ -203,9 +211,9 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
   if (is_plain() && is_small(call)) [[likely]]
     return run_kernel(lowering, kernel, problem);
   const PreparedCall prepared = {&op, &lowering, &kernel, estimate_of(op, call)};
-  if (modes.capture) [[unlikely]]
-    modes.capture->note(prepared, problem, problem_bytes(lowering, call), call, in, out,
-                        addresses.data());
+  if (modes.capture && !modes.capture->note(prepared, problem, problem_bytes(lowering, call), call,
+                                            in, out, addresses.data())) [[unlikely]]
+    return;
   run_prepared(
       prepared.estimate, [&] { run_kernel(lowering, kernel, problem); },
       [&](Event& seen) {
@@ -215,7 +223,8 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
         seen.problem = lowering.describe ? lowering.describe(problem) : problem_text(call);
         if (modes.observers && kernels.solver->kernels.size() > 1)  // explain's, not profiles'
           seen.candidates = candidates(kernels.solver, problem);
-      });
+      },
+      makes_results && !writes_to_operands(op));
 }
 
 // Operands without gaps where kernels need them so.
@@ -526,7 +535,17 @@ template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs,
 
 }  // namespace
 
+// For a thread that another library has left in an environment of its own.
+[[gnu::noinline, gnu::cold]] static void apply_in_environment(const OpRecord& op, const Operand* in,
+                                                              int inputs, Words words,
+                                                              Tensor* out) {
+  const FloatEnvironment environment;
+  apply(op, in, inputs, words, out);
+}
+
 void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+  if (!is_engines_own(float_control())) [[unlikely]]
+    return apply_in_environment(op, in, inputs, words, out);
   // Each way is the last thing done: a small call costs no frame here.
   const Glance glance(in, inputs);
   if (glance.must_be_told()) [[unlikely]]
@@ -549,6 +568,7 @@ static void launch_inferred(const OpRecord& op, Inferred& inferred, const Operan
 
 void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
                 const Tensor& target) {
+  const FloatEnvironment environment;
   as_op(op, in, inputs, [&] {
     Inferred inferred(op, in, inputs, words);
     describe_operand(target, inferred.out[0]);
@@ -560,6 +580,7 @@ void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
 }
 
 void apply_in_place(const OpRecord& op, const Operand* in, int inputs, Words words) {
+  const FloatEnvironment environment;
   as_op(op, in, inputs, [&] {
     Inferred inferred(op, in, inputs, words);
     launch_inferred(op, inferred, in, nullptr);

@@ -4,6 +4,7 @@
 
 #include "core/memory/events.h"
 #include "core/runtime/device.h"
+#include "core/runtime/interruption.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/op.h"
 
@@ -31,6 +32,7 @@ class Unlocked {
   }
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
+  explicit operator bool() const { return state_; }
 
  private:
   void* state_;
@@ -49,11 +51,14 @@ class LockKept {
 };
 
 // Runs `run()` as the computation of one op. `describe(event)` fills in the event's texts and is
-// called only while somebody hears of ops.
-template <class Run, class Describe>
-inline void run_prepared(const Estimate& estimate, Run&& run, Describe&& describe) {
+// called only while somebody hears of ops. A signal's handler may end what `makes_results` alone,
+// without changing anything that is held.
+template <class Run, class Describe> inline void run_prepared(const Estimate& estimate, Run&& run,
+                                                              Describe&& describe,
+                                                              bool makes_results = false) {
   const auto launch = [&] {
     const Unlocked unlocked(estimate);
+    const MayEndEarly early(makes_results && unlocked);
     if (modes.plain) [[likely]]
       return static_cast<void>(run());
     if (modes.dry_run) return;

@@ -13,6 +13,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #ifdef __linux__
@@ -25,8 +26,10 @@
 #include "core/base/cpu_info.h"
 #include "core/base/env.h"
 #include "core/base/error.h"
+#include "core/base/float_environment.h"
 #include "core/base/fork.h"
 #include "core/base/modes.h"
+#include "core/runtime/interruption.h"
 
 namespace tw {
 
@@ -38,6 +41,8 @@ using Clock = std::chrono::steady_clock;
 // Longer than the gap between the kernels of an eager step, shorter than a scheduler's tick: what
 // a woken thread costs (about 20 us) is the most that spinning may waste.
 constexpr auto kSpin = std::chrono::microseconds(40);
+// Between two looks at a word where the system cannot wait for it for a limited time.
+[[maybe_unused]] constexpr std::chrono::nanoseconds kShortSleep = std::chrono::milliseconds(1);
 // Whoever starts wakes this many others, so that waking 64 workers takes three steps, not 64.
 constexpr int kFanOut = 4;
 
@@ -68,6 +73,17 @@ void park_while(Word& word, std::uint32_t value) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
 #else
   word.wait(value);
+#endif
+}
+
+// The same, but returns after `ns` at the latest.
+void park_for(Word& word, std::uint32_t value, std::int64_t ns) {
+#ifdef __linux__
+  const timespec limit = {0, ns};
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &limit, nullptr, 0);
+#else
+  if (word.load(std::memory_order_relaxed) == value)
+    std::this_thread::sleep_for(std::min(std::chrono::nanoseconds(ns), kShortSleep));
 #endif
 }
 
@@ -181,6 +197,7 @@ class ThreadPool {
   bool fits(int workers) const;
   void forget_after_fork();
   int workers() const { return started_; }
+  bool job_failed() const { return failed_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr std::uint32_t kOpen = 1u << 31, kWaiting = 1u << 30, kInside = kWaiting - 1;
@@ -195,6 +212,8 @@ class ThreadPool {
   void wake_children(int parent);
   void share_out(std::int64_t chunks, int threads);
   void work(int share);
+  void drop_rest();
+  void wait_for_workers(std::uint32_t seen);
   void close_and_wait();
   void leave_gate();
 
@@ -318,15 +337,22 @@ void ThreadPool::work(int share) {
     for (int i = 0; i < shares; ++i) {
       Share& from = all[(share + i) % shares];
       while (from.next.load(std::memory_order_relaxed) < from.end) {
+        end_early_if_asked();
         const std::int64_t chunk = from.next.fetch_add(1, std::memory_order_relaxed);
         if (chunk >= from.end) break;
         job.body(job.context, chunk);
       }
     }
   } catch (...) {
-    for (int i = 0; i < shares; ++i) all[i].next.store(all[i].end, std::memory_order_relaxed);
-    if (!failed_.exchange(true, std::memory_order_relaxed)) job_.error = std::current_exception();
+    drop_rest();
   }
+}
+
+// Called with the exception in flight; the first one is the job's.
+void ThreadPool::drop_rest() {
+  for (int i = 0; i <= job_.helpers; ++i)
+    shares_[i].next.store(shares_[i].end, std::memory_order_relaxed);
+  if (!failed_.exchange(true, std::memory_order_relaxed)) job_.error = std::current_exception();
 }
 
 void ThreadPool::leave_gate() {
@@ -343,9 +369,19 @@ void ThreadPool::close_and_wait() {
   for (;;) {
     const std::uint32_t seen = gate_.load(std::memory_order_acquire);
     if (!(seen & kInside)) break;
-    park_while(gate_, seen);
+    wait_for_workers(seen);
   }
   gate_.fetch_and(~kWaiting, std::memory_order_relaxed);
+}
+
+void ThreadPool::wait_for_workers(std::uint32_t seen) {
+  if (!may_end_early()) return park_while(gate_, seen);
+  park_for(gate_, seen, kAskEveryNs);
+  try {
+    end_early_if_asked();
+  } catch (...) {
+    drop_rest();
+  }
 }
 
 void ThreadPool::run(std::int64_t chunks, ChunkBody body, void* context, int threads, int most) {
@@ -369,6 +405,7 @@ void* ThreadPool::main_of(void* argument) {
   Worker& self = *static_cast<Worker*>(argument);
   this_worker = self.index;
   inside_body = true;  // what a body starts runs inline
+  end_early_where([] { return pool().job_failed(); });
   self.thread.store(Placement::self());
 #ifdef __linux__
   pthread_setname_np(pthread_self(), ("tilewright-" + std::to_string(self.index)).c_str());
@@ -397,6 +434,7 @@ void ThreadPool::serve(Worker& self) {
     if (gate_.fetch_add(1, std::memory_order_acq_rel) & kOpen) {
       wake_children(self.index);
       modes.choice = job_.choice;
+      const FloatEnvironment environment;  // a new thread has that of its maker
       work(self.index);
     }
     leave_gate();
@@ -423,7 +461,10 @@ int default_count() {
 }
 
 void run_inline(std::int64_t chunks, ChunkBody body, void* context) {
-  for (std::int64_t i = 0; i < chunks; ++i) body(context, i);
+  for (std::int64_t i = 0; i < chunks; ++i) {
+    if (i > 0) end_early_if_asked();
+    body(context, i);
+  }
 }
 
 }  // namespace
@@ -456,6 +497,7 @@ int worker_index() { return this_worker; }
 // While another thread of the user's has the workers, a caller does its chunks alone: it makes
 // progress and the processors are busy already.
 void run_chunks(std::int64_t chunks, ChunkBody body, void* context, int most_threads) {
+  const FloatEnvironment environment;
   const int threads = num_threads();
   if (chunks <= 1 || threads == 1 || most_threads <= 1 || inside_body)
     return run_inline(chunks, body, context);

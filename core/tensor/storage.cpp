@@ -6,6 +6,7 @@
 #include "core/memory/events.h"
 #include "core/memory/pool.h"
 #include "core/runtime/device.h"
+#include "core/tensor/births.h"
 
 namespace tw {
 
@@ -14,6 +15,8 @@ namespace {
 Storage* fresh_storage() {
   auto* const storage = new (FreeList<Storage>::take()) Storage();
   storage->run = modes.run;
+  if (Births::asked()) [[unlikely]]
+    Births::note(*storage);
   return storage;
 }
 
@@ -74,6 +77,16 @@ void forget_shared(std::uint32_t entry) noexcept {
 }
 
 }  // namespace
+
+Births::~Births() {
+  Births** place = &first_;
+  while (*place != this) place = &(*place)->next_;
+  *place = next_;
+}
+
+void Births::note(const Storage& storage) {
+  for (Births* each = first_; each; each = each->next_) each->made_.insert(&storage);
+}
 
 Ref<Storage> Storage::allocate(std::size_t bytes) {
   Ref<Storage> out =

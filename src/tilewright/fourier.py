@@ -10,6 +10,7 @@ from typing import Any
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.autograd import Function
+from tilewright.background import call_long
 from tilewright.extras import require
 
 Axes = Sequence[int] | int | None
@@ -25,9 +26,8 @@ class _Complex(Function):
         ctx.given = axes, inverse, scale
         run = _numpy_fft().ifftn if inverse else _numpy_fft().fftn
         # The norm that leaves the result as it is.
-        return _scaled(
-            run(_array(x), axes=axes, norm="forward" if inverse else "backward"), x, scale
-        )
+        norm = "forward" if inverse else "backward"
+        return _scaled(_transformed(run, x, axes=axes, norm=norm), x, scale)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None, None, None]:
@@ -39,7 +39,7 @@ class _RealToHalf(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, axis: int, scale: float) -> Tensor:
         ctx.given = axis, scale, x.shape[axis]
-        return _scaled(_numpy_fft().rfft(_array(x), axis=axis), x, scale)
+        return _scaled(_transformed(_numpy_fft().rfft, x, axis=axis), x, scale)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None, None]:
@@ -52,7 +52,8 @@ class _HalfToReal(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, axis: int, n: int, scale: float) -> Tensor:
         ctx.given = axis, scale, n
-        return _scaled(_numpy_fft().irfft(_array(x), n, axis=axis, norm="forward"), x, scale)
+        real = _transformed(_numpy_fft().irfft, x, n=n, axis=axis, norm="forward")
+        return _scaled(real, x, scale)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None, None, None]:
@@ -233,8 +234,9 @@ def _numpy_fft() -> Any:
     return require("numpy", purpose="tilewright.fft", install="numpy").fft
 
 
-def _array(x: Tensor) -> Any:
-    return x.detach().numpy()
+def _transformed(run: Any, x: Tensor, **options: Any) -> Any:
+    operations = 5.0 * x.numel() * math.log2(x.numel() + 1)
+    return call_long(operations, run, x.detach().numpy(), **options)
 
 
 def _scaled(y: Any, x: Tensor, scale: float) -> Tensor:

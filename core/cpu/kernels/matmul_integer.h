@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/cpu/matmul_integer.h"
+#include "core/runtime/interruption.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -129,6 +130,7 @@ template <class T> void words_over_block(const MatmulProblem& p, int64_t k, int6
                vectors_at(j) * lanes, block + j * k);
   alignas(64) W sums[kWordTileRows * tile];
   for (int64_t i = 0; i < p.m; i += kWordTileRows) {
+    end_early_if_asked();
     const int rows = p.m - i < kWordTileRows ? (int)(p.m - i) : kWordTileRows;
     pack_rows(rows, k, a + i * p.a_row, p.a_row, p.a_col, rows_room);
     for (int64_t j = 0; j < n; j += tile) {

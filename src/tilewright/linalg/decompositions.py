@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.autograd import Function
+from tilewright.background import call_long
 from tilewright.extras import require
 from tilewright.linalg.checks import check_floats, check_matrices, default_rtol, shape_of
 from tilewright.linalg.spectral_gradients import of_eigh, of_svd
@@ -226,7 +227,7 @@ def svdvals(x: Tensor, /) -> Tensor:
     check_matrices("svdvals", x)
     if x.requires_grad:
         return svd(x, full_matrices=False).S
-    return _tensor(_numpy().linalg.svd(_array(x), compute_uv=False))
+    return _tensor(_run("svd", x, compute_uv=False))
 
 
 @other_names
@@ -462,7 +463,9 @@ def _run(name: str, *tensors: Tensor, **options: Any) -> Any:
     """LAPACK's, under NumPy's name for it."""
     linalg = _numpy().linalg
     try:
-        return getattr(linalg, name)(*(_array(x) for x in tensors), **options)
+        arrays = [_array(x) for x in tensors]
+        operations = float(sum(x.size * x.shape[-1] for x in arrays if x.ndim))
+        return call_long(operations, getattr(linalg, name), *arrays, **options)
     except linalg.LinAlgError as error:
         raise LinAlgError(f"{name}: {error}") from None
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.autograd import Function
+from tilewright.background import call_long
 from tilewright.extras import require
 from tilewright.linalg.checks import check_matrices
 from tilewright.linalg.decompositions import LinAlgError, solve
@@ -96,6 +97,7 @@ def _complex_type(a: Tensor) -> tw.dtype:
 def _of_numpy(name: str, a: Tensor) -> Any:
     linalg = require("numpy", purpose="tilewright.linalg", install="numpy").linalg
     try:
-        return getattr(linalg, name)(a.detach().numpy())
+        operations = float(a.numel() * a.shape[-1])
+        return call_long(operations, getattr(linalg, name), a.detach().numpy())
     except linalg.LinAlgError as error:
         raise LinAlgError(f"{name}: {error}") from None

@@ -107,8 +107,8 @@ class Gpt(nn.Module):
         """Logits (symbols,) behind these tokens, which follow those in the cache.
 
         Where the context is full the cache is filled anew with its last half, once for many
-        tokens: learned positions do not move. While a cache is in use, parameters may change in
-        place alone: a recorded step reads them where they were.
+        tokens: learned positions do not move. The model may change while a cache is in use: a step
+        is recorded anew where its parts are no longer those of the recording.
         """
         cache = Cache(self) if cache is None else cache
         known = [*cache.tokens, *tokens]
@@ -182,6 +182,7 @@ class Cache:
         ]
         self.tokens: list[int] = []
         self.recorded: Any = None
+        self._recorded_of: Any = None
         self.refused = "" if self.device == "cpu" else f"on {self.device}"
         self._hook_changes = -1
         self._has_hooks = False
@@ -205,10 +206,15 @@ class Cache:
             self._has_hooks = any(module._call_hooks is not None for module in model.modules())
         return not (self.refused or self._has_hooks or tw.is_grad_enabled())
 
+    def _is_current(self, model: Gpt) -> bool:
+        """Whether the recorded step is what the model would do now."""
+        recorded = self.recorded is not None and self.recorded.is_current()
+        return recorded and self._recorded_of.holds_for(model)
+
     def step(self, model: Gpt, token: int) -> Tensor:
         """Logits (symbols,) behind one token more: recorded once, then replayed."""
         inputs = [tw.asarray(x).to(self.device) for x in ([[token]], [self.length])]
-        if self.recorded is None or not self.recorded.is_current():
+        if not self._is_current(model):
             try:
                 self.recorded = tw._core._capture(
                     lambda *at: model(at[0], self, at[1])[0, -1], inputs
@@ -218,6 +224,7 @@ class Cache:
                 self.recorded, self.refused = None, str(refusal)
                 called: Tensor = model(inputs[0], self)[0, -1]
                 return called
+            self._recorded_of = tw._core._ModuleState(model)
         logits: Tensor = self.recorded.replay(inputs)[0]
         for layer in self.layers:
             layer.advance(1)

@@ -4,6 +4,7 @@
 // where these are contiguous (packing it cost 3-15 %), else the rows of one tile are packed just in
 // time.
 #pragma once
+#include "core/runtime/interruption.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -120,6 +121,7 @@ template <class T> inline void packed_run(const MatmulProblem& p, const MatmulBl
   typename Update<T>::Room room;
   std::int64_t j = 0;
   for (std::int64_t i = 0; i < columns.pieces; ++i) {
+    end_early_if_asked();
     const BlockOfB<T> block = block_at(i, j);
     pack_block(block, b + j * p.b_col, p.b_row, p.b_col);
     rows_over_block(rows, block, c + j * p.c_col, p.c_row, p.c_col, update.at(0, j, room));
