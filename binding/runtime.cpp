@@ -207,6 +207,16 @@ void bind_runtime(nb::module_& m) {
       [](nb::handle block, bool enabled) { enter_modes(owner_of(block), {.anomaly = enabled}); },
       "block"_a, "enabled"_a);
   m.def(
+      "_set_anomaly_mode",
+      [](bool enabled) {
+        modes.anomaly = enabled;
+        modes.update_plain();
+      },
+      "enabled"_a);
+  m.def(
+      "is_anomaly_enabled", [] { return modes.anomaly; },
+      "Whether this thread looks for NaN in gradients.");
+  m.def(
       "_enter_autocast",
       [](nb::handle block, std::optional<DType> dtype) {
         enter_modes(owner_of(block),

@@ -223,6 +223,20 @@ void refuse_difference(std::string_view function, std::string_view keyword, PyOb
       fail(ErrorKind::type, function, ": no argument '", keyword, "': ", row.remedy);
 }
 
+// PyTorch's memory formats that are all that there is here.
+bool is_row_major(PyObject* format) {
+  if (!PyUnicode_Check(format)) return false;
+  for (const char* name : {"preserve_format", "contiguous_format"})
+    if (PyUnicode_CompareWithASCIIString(format, name) == 0) return true;
+  return false;
+}
+
+bool makes_memory(std::string_view function) {
+  for (const std::string_view name : {"clone", "copy", "contiguous", "empty", "to"})
+    if (function == name) return true;
+  return function.ends_with("_like");
+}
+
 }  // namespace
 
 std::span<const Alias> keyword_aliases() { return kAliases; }
@@ -279,6 +293,8 @@ nb::object Keywords::own_name(PyObject* keyword, PyObject* value, PyObject* all)
   // np.sum(x) calls x.sum(axis=None, dtype=None, out=None).
   const bool from_numpy = given == "out" || (given == "dtype" && has("axis"));
   if (value == Py_None && from_numpy) return nb::object();
+  if (given == "memory_format" && is_row_major(value) && makes_memory(function_))
+    return nb::object();
   return nb::borrow(keyword);
 }
 

@@ -134,6 +134,9 @@ void bind_properties() {
   property(
       "is_leaf", [](const Itself& x) { return x.is_leaf(); }, "Whether no recorded op made it.");
   property(
+      "is_sparse", [](const Itself&) { return false; },
+      "False: all elements are stored. As PyTorch's, which optimizers ask of gradients.");
+  property(
       "is_contiguous", [](const Itself& x) { return x.contiguous(); },
       "Whether row-major without gaps.");
   property(

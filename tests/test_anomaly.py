@@ -118,3 +118,34 @@ def test_it_belongs_to_a_thread_and_can_be_switched_off_inside() -> None:
     assert seen == ["gone through"] * 2 + ["refused"] * 2 + ["gone through"] * 2
     with pytest.raises(TypeError, match="True or False"):
         detect_anomaly(check_nan=1)
+
+
+def test_a_plain_call_switches() -> None:
+    x = tw.zeros(1).requires_grad_()
+
+    def passes() -> bool:
+        x.grad = None
+        try:
+            (tw.sqrt(x) * 0).sum().backward()
+        except RuntimeError:
+            return False
+        return True
+
+    switched = set_detect_anomaly(True)
+    try:
+        assert not passes()
+        assert tw.is_anomaly_enabled()
+        with set_detect_anomaly(False):
+            assert passes()
+        assert not passes()
+        detect_anomaly(False)  # which is a block alone
+        assert not passes()
+        with switched:
+            assert not passes()
+        assert passes()
+        assert not tw.is_anomaly_enabled()
+        set_detect_anomaly(True, check_nan=False)
+        assert passes()
+    finally:
+        set_detect_anomaly(False)
+    assert passes()

@@ -358,7 +358,6 @@ class TestState:
             (lambda s: s["param_groups"][0].update(lr=float("nan")), "lr must be finite"),
             (lambda s: s["param_groups"][0].update(betas=(0.9, 1.0)), r"betas lie in \[0, 1\)"),
             (lambda s: s["param_groups"][0].update(betas=3), "betas are two numbers"),
-            (lambda s: s["param_groups"][0].update(speed=3), "unknown settings: speed"),
             (lambda s: s["state"].update({7: {}}), "state of 7: no such parameter"),
             (lambda s: s["state"].update({1: 3}), "state of 1: .*no dict"),
             (lambda s: s["state"][1].update(step=-1), "step of parameter 1 .*got -1"),
@@ -413,13 +412,15 @@ class TestState:
         for got, want in zip(ours, theirs, strict=True):
             assert got.tolist() == pytest.approx(want.tolist(), rel=1e-12, abs=1e-12)
 
-    def test_settings_that_an_optimizer_does_not_have_are_refused(self):
-        optimizer = optim.Adam([as_parameter([1.0])])
-        state = optimizer.state_dict()
-        state["param_groups"][0].update(rho=0.5, lr=0.7)
-        with pytest.raises(ValueError, match="unknown settings: rho"):
-            optimizer.load_state_dict(state)
-        assert optimizer.param_groups[0]["lr"] == 1e-3
+    def test_groups_keep_entries_of_their_users(self):
+        a, b = as_parameter([1.0]), as_parameter([2.0])
+        optimizer = optim.Adam([{"params": a, "name": "backbone", "lr_scale": 0.5}, {"params": b}])
+        optimizer.param_groups[1]["note"] = ["head"]
+        resumed = optim.Adam([{"params": as_parameter([1.0])}, {"params": as_parameter([1.0])}])
+        resumed.load_state_dict(optimizer.state_dict())
+        optimizer.param_groups[1]["note"].append("later")
+        first, second = resumed.param_groups
+        assert (first["name"], first["lr_scale"], second["note"]) == ("backbone", 0.5, ["head"])
 
     @pytest.mark.parametrize("state", [None, [], 3])
     def test_a_state_is_a_dict(self, state):
@@ -470,7 +471,11 @@ class TestErrors:
             (lambda p: optim.Adagrad(p, weight_decay=-1.0), "weight_decay must not be"),
             (lambda p: optim.SGD([]), "no parameters"),
             (lambda p: optim.SGD([*p, *p]), "given twice"),
-            (lambda p: optim.SGD([{"params": p, "speed": 1}]), "unknown settings: speed"),
+            (
+                lambda p: optim.SGD([{"params": p, "momentun": 0.9}]),
+                "unknown settings: momentun; did you mean momentum",
+            ),
+            (lambda p: optim.Adam([{"params": p, "beta": (0.9, 0.9)}]), "did you mean betas"),
         ],
     )
     def test_settings(self, make, text):

@@ -163,20 +163,33 @@ def test_wrong_operands_change_nothing(change, error, text):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_tensors_that_share_memory_are_refused(threads):
+def test_tensors_that_share_memory_step_one_after_the_other(threads):
     before = tw.get_num_threads()
     tw.set_num_threads(threads)
     try:
-        memory = tw.zeros((20,))
-        for params in ([memory, memory], [memory[:12], memory[8:]], [memory[8:], memory[:12]]):
-            grads = [tw.ones(p.shape) for p in params]
-            with pytest.raises(ValueError, match="share memory, and both are to be changed"):
-                tw.sgd_step(params, grads, step=1, lr=1.0)
-        assert memory.tolist() == [0.0] * 20
-        tw.sgd_step([memory[:10], memory[10:]], [tw.ones((10,))] * 2, step=1, lr=1.0)
-        assert memory.tolist() == [-1.0] * 20
+        memory = tw.zeros((1 << 16,))
+        for first, second in ((memory, memory), (memory[:40000], memory[20000:])):
+            for params in ([first, second], [second, first], [first[::2], second]):
+                memory.copy_(tw.arange(1 << 16) % 7)
+                want = memory.copy()
+                grads = [tw.ones(p.shape) for p in params]
+                tw.sgd_step(params, grads, step=1, lr=0.5, weight_decay=0.5)
+                for p, g in zip(params, grads, strict=True):
+                    place = want.as_strided(p.shape, p.strides, p.storage_offset())
+                    tw.sgd_step([place], [g], step=1, lr=0.5, weight_decay=0.5)
+                assert np.array_equal(memory.numpy(), want.numpy())
     finally:
         tw.set_num_threads(before)
+
+
+def test_states_that_share_memory_with_their_parameter_are_refused():
+    p, q, s = tw.ones((4,)), tw.ones((4,)), tw.zeros((4,))
+    for states in ([[p], [s]], [[s], [p]], [[s], [s]]):
+        with pytest.raises(ValueError, match="of one parameter share memory, and both are to be"):
+            tw.adam_step([p], [q], *states, step=1, lr=1.0)
+    assert p.tolist() == [1.0] * 4
+    tw.momentum_step([p, q], [tw.ones((4,))] * 2, [s, s], step=2, lr=1.0, momentum=0.5)
+    assert (p.tolist(), q.tolist(), s.tolist()) == ([0.0] * 4, [-0.5] * 4, [1.5] * 4)
 
 
 def test_gradients_that_are_other_parameters_are_read_first():

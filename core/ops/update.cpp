@@ -44,9 +44,25 @@ Tensor gradient_for(const char* op, const Operand* at, int operands) {
   return grad;
 }
 
-// Raises where two of the tensors that are written share memory; gradients that are among them are
+bool overlap(const Tensor& a, const Tensor& b) {
+  return a->storage == b->storage && byte_range(a).low < byte_range(b).high &&
+         byte_range(b).low < byte_range(a).high;
+}
+
+// Raises where a parameter and its states share memory.
+void keep_states_apart(const char* op, const Operand* at, int operands) {
+  for (int i = 0; i < operands; ++i)
+    for (int j = i + 1; j < operands; ++j) {
+      const Tensor &a = at[i].tensor, &b = at[j].tensor;
+      if (i != 1 && j != 1 && a.count() > 0 && overlap(a, b))
+        fail(ErrorKind::value, op, ": ", describe(a), " and ", describe(b),
+             " of one parameter share memory, and both are to be changed; copy() one");
+    }
+}
+
+// Whether two of the tensors that are written share memory; gradients that are among them are
 // copied, as all are read before any is written.
-void keep_apart(const char* op, std::vector<Operand>& in, int end, int operands) {
+bool keep_apart(const char* op, std::vector<Operand>& in, int end, int operands) {
   std::vector<const Tensor*> written;
   for (int i = 0; i < end; ++i)
     if (i % operands != 1 && in[i].tensor.count() > 0) written.push_back(&in[i].tensor);
@@ -55,12 +71,9 @@ void keep_apart(const char* op, std::vector<Operand>& in, int end, int operands)
   };
   std::sort(written.begin(), written.end(),
             [&](const Tensor* a, const Tensor* b) { return place(a) < place(b); });
-  for (std::size_t i = 1; i < written.size(); ++i) {
-    const Tensor &a = *written[i - 1], &b = *written[i];
-    if (a->storage == b->storage && byte_range(b).low < byte_range(a).high)
-      fail(ErrorKind::value, op, ": ", describe(a), " and ", describe(b),
-           " share memory, and both are to be changed; give each parameter once");
-  }
+  bool shared = false;
+  for (std::size_t i = 1; i < written.size(); ++i) shared |= overlap(*written[i - 1], *written[i]);
+  for (int at = 0; shared && at < end; at += operands) keep_states_apart(op, &in[at], operands);
   for (int i = 1; i < end && operands > 1; i += operands) {
     const Tensor& g = in[i].tensor;
     const auto at = std::partition_point(written.begin(), written.end(), [&](const Tensor* x) {
@@ -68,6 +81,7 @@ void keep_apart(const char* op, std::vector<Operand>& in, int end, int operands)
     });
     if (at != written.end() && (**at)->storage == g->storage) in[i].tensor = copy(g);
   }
+  return shared;
 }
 
 // A number, or a tensor of one.
@@ -121,7 +135,15 @@ class RowMajor {
   std::vector<std::pair<Tensor, Tensor>> written_;
 };
 
-// All at once; in memory that moves, one parameter after the other, so that one at a time is held.
+// Of the `end` operands and the numbers behind them.
+void change(const Use& use, std::vector<Operand>& in, int end) {
+  RowMajor packed(in, end, operands_of(use.op));
+  apply_in_place(use.op, in.data(), static_cast<int>(in.size()), use.words);
+  packed.write_back();
+}
+
+// All at once. One parameter after the other in memory that moves, so that one at a time is held,
+// and where parameters share memory, so that each is changed from what the one before left.
 bool step(const Use& use, Tensor*) {
   const char* op = use.op.name;
   const int operands = operands_of(use.op), numbers = numbers_of(use.op);
@@ -132,28 +154,25 @@ bool step(const Use& use, Tensor*) {
   check_number(op, in.back(), numbers == 2 ? "lr" : "number");
   if (numbers == 2 && !in[end].is_tensor() && !(in[end].scalar.re >= 1))
     fail(ErrorKind::value, op, ": step counts from 1, got ", in[end].scalar.re);
-  bool moves = false;
+  bool one_by_one = false;
   for (int at = 0; at < end; at += operands) {
     check_parameter(op, in[at].tensor);
     for (int i = 2; i < operands; ++i) check_state(op, in[at].tensor, in[at + i].tensor);
     if (operands > 1) in[at + 1].tensor = gradient_for(op, &in[at], operands);
-    moves |= may_move(*in[at].tensor->storage);
+    one_by_one |= may_move(*in[at].tensor->storage);
   }
-  keep_apart(op, in, end, operands);
+  one_by_one |= keep_apart(op, in, end, operands);
   for (int i = 0; i < end; ++i)
     if (i % operands != 1) in[i].tensor.touch(op);
-  RowMajor packed(in, end, operands);
-  if (!moves || end == operands) {
-    apply_in_place(use.op, in.data(), use.inputs, use.words);
-    packed.write_back();
+  if (!one_by_one || end == operands) {
+    change(use, in, end);
     return true;
   }
   for (int at = 0; at < end; at += operands) {
     std::vector<Operand> one(in.begin() + at, in.begin() + at + operands);
     one.insert(one.end(), in.begin() + end, in.end());
-    apply_in_place(use.op, one.data(), operands + numbers, use.words);
+    change(use, one, operands);
   }
-  packed.write_back();
   return true;
 }
 

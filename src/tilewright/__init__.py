@@ -24,6 +24,9 @@ e = 2.718281828459045
 inf = float("inf")
 nan = float("nan")
 newaxis = None
+# PyTorch's names of the only memory format that there is here: row-major.
+contiguous_format = "contiguous_format"
+preserve_format = "preserve_format"
 Size: type[tuple[_typing.Any, ...]] = tuple  # what `shape` is
 pi = 3.141592653589793
 __array_api_version__ = "2024.12"

@@ -7,6 +7,7 @@ using M = TW_MEMORY;
 
 TW_DEVICE L& operator+=(L& a, L b) { return a = a + b; }
 TW_DEVICE L& operator-=(L& a, L b) { return a = a - b; }
+TW_DEVICE L weighted(L f, L x) { return f * where(f == 0, 0, x); }
 
 constexpr int kMostSlices = 64;
 struct Slice {

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tilewright import _core
-from tilewright.modes import ModeBlock
+from tilewright.modes import ModeBlock, Switch
 
 
-class set_detect_anomaly(ModeBlock):  # noqa: N801  (PyTorch's name)
-    """`detect_anomaly`, switched by its argument."""
+class set_detect_anomaly(Switch):  # noqa: N801  (PyTorch's name)
+    """`detect_anomaly`, switched by its argument.
+
+    The call switches; as a context manager or decorator, for what is inside. Raises TypeError for
+    what is neither True nor False.
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        for flag in (mode, check_nan):
-            if not isinstance(flag, bool):
-                raise TypeError(f"detect_anomaly: expected True or False, got {flag!r}")
+        _check_flags(mode, check_nan)
         self.mode = mode and check_nan
+        super().__init__(self.mode)
+
+    def _value(self) -> bool:
+        return _core.is_anomaly_enabled()
+
+    def _set(self, value: bool) -> None:
+        _core._set_anomaly_mode(value)
 
     def _enter(self) -> None:
         _core._enter_anomaly_mode(self, self.mode)
 
 
-class detect_anomaly(set_detect_anomaly):  # noqa: N801  (PyTorch's name)
+class detect_anomaly(ModeBlock):  # noqa: N801  (PyTorch's name)
     """Context manager and decorator: a gradient with a NaN ends backward() with a RuntimeError.
 
     It names the op whose gradient that is and the line of the program that called the op, of ops
@@ -39,4 +50,14 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801  (PyTorch's name)
     """
 
     def __init__(self, check_nan: bool = True) -> None:
-        super().__init__(True, check_nan)
+        _check_flags(check_nan)
+        self.check_nan = check_nan
+
+    def _enter(self) -> None:
+        _core._enter_anomaly_mode(self, self.check_nan)
+
+
+def _check_flags(*flags: Any) -> None:
+    for flag in flags:
+        if not isinstance(flag, bool):
+            raise TypeError(f"detect_anomaly: expected True or False, got {flag!r}")

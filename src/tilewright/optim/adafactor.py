@@ -8,14 +8,13 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import (
+from tilewright.optim.optimizer import Optimizer, state_dtype
+from tilewright.optim.settings import (
     Group,
-    Optimizer,
     check_finite,
     check_flag,
     check_not_negative,
     check_number,
-    state_dtype,
 )
 
 
@@ -123,7 +122,8 @@ def _update(group: Group, param: Tensor, grad: Tensor, means: list[Any], step: i
         column.lerp_(g.square().mean(axis=-2, keepdims=True), share)
         estimate = row @ column / row.mean(axis=-2, keepdims=True).clip(least)
     along = g * estimate.clip(least * least).rsqrt()
-    size = _root_mean_square(x).clip(least_size) / (_root_mean_square(along) / group["d"]).clip(1.0)
+    size = _at_least(least_size, _root_mean_square(x))
+    size = size / _at_least(1.0, _root_mean_square(along) / group["d"])
     rate = min(group["lr"], 1 / math.sqrt(step))
     kept = x * (1 - group["lr"] * group["weight_decay"])
     param.copy_(kept - along * (size * rate))
@@ -131,3 +131,8 @@ def _update(group: Group, param: Tensor, grad: Tensor, means: list[Any], step: i
 
 def _root_mean_square(x: Tensor) -> Tensor:
     return tw.linalg.vector_norm(x) / math.sqrt(x.size)
+
+
+def _at_least(least: float, x: Tensor) -> Tensor:
+    """The larger of both, and of NaN `least`: one bad element is not to spread to all."""
+    return tw.where(x >= least, x, least)

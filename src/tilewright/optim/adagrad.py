@@ -6,13 +6,8 @@ from collections.abc import Iterable
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import (
-    Group,
-    Optimizer,
-    check_flag,
-    check_not_negative,
-    state_dtype,
-)
+from tilewright.optim.optimizer import Optimizer, state_dtype
+from tilewright.optim.settings import Group, check_flag, check_not_negative
 
 
 class Adagrad(Optimizer):

@@ -7,13 +7,8 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import (
-    Group,
-    Optimizer,
-    check_finite,
-    check_flag,
-    check_not_negative,
-)
+from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.settings import Group, check_finite, check_flag, check_not_negative
 
 
 class ASGD(Optimizer):
@@ -22,7 +17,7 @@ class ASGD(Optimizer):
     A step goes eta along the gradient, and shrinks x by lambd · eta. The state "eta" begins as lr
     and becomes lr / (1 + lambd · lr · t)^alpha after step t, so that another lr, of a schedule for
     example, acts from the step after the next on, as in PyTorch. The state "ax" is the mean of all
-    parameters since step t0 + 2, before it the last.
+    parameters since step t0 + 2, before it the last; "mu" is the next one's share of it.
     Source: B. Polyak and A. Juditsky, "Acceleration of stochastic approximation by averaging", SIAM
     Journal on Control and Optimization 30 (1992).
 
@@ -38,7 +33,7 @@ class ASGD(Optimizer):
     0.5
     """
 
-    numbers = ("eta",)
+    numbers = ("eta", "mu")
 
     def __init__(
         self,
@@ -70,20 +65,17 @@ class ASGD(Optimizer):
         check_flag("ASGD", group, "maximize")
 
     def state_names(self, group: Group) -> tuple[str, ...]:
-        return ("ax", "eta")
+        return ("ax", "eta", "mu")
 
-    def new_state(self, name: str, group: Group, param: Tensor) -> Tensor:
-        if name == "ax":
-            return super().new_state(name, group, param)
-        return tw.asarray(group["lr"], dtype=tw.float64, device="cpu")
+    def new_state(self, name: str, group: Group, param: Tensor) -> Any:
+        firsts = {"eta": float(group["lr"]), "mu": 1.0}
+        return firsts[name] if name in firsts else super().new_state(name, group, param)
 
     def state_dict(self) -> dict[str, Any]:
-        """As `Optimizer.state_dict`, with PyTorch's "mu" of the next step."""
+        """As `Optimizer.state_dict`, with numbers in tensors as PyTorch's has them."""
         saved = super().state_dict()
-        for group in saved["param_groups"]:
-            for number in group["params"]:
-                if state := saved["state"].get(number):
-                    state["mu"] = tw.asarray(1 / max(1, state["step"] - group["t0"]))
+        for state in saved["state"].values():
+            state |= {name: tw.asarray(state[name]) for name in self.numbers if name in state}
         return saved
 
     def update(
@@ -91,21 +83,26 @@ class ASGD(Optimizer):
         group: Group,
         params: list[Tensor],
         grads: list[Tensor],
-        state: dict[str, list[Tensor]],
+        state: dict[str, list[Any]],
         step: int,
     ) -> None:
-        lr, lambd = group["lr"], group["lambd"]
-        etas = [eta.item() for eta in state["eta"]]
-        for eta in dict.fromkeys(etas):
-            chosen = [i for i, other in enumerate(etas) if other == eta]
+        lr, lambd, t0 = group["lr"], group["lambd"], group["t0"]
+        numbers = list(zip(state["eta"], state["mu"], strict=True))
+        for eta, mu in dict.fromkeys(numbers):
+            chosen = [i for i, other in enumerate(numbers) if other == (eta, mu)]
             tw._core.asgd_step(
                 *([column[i] for i in chosen] for column in (params, grads, state["ax"])),
                 step=step,
                 lr=eta,
                 lambd=lambd,
-                t0=group["t0"],
+                t0=t0 if mu == _share(step - 1, t0) else step - 1 - 1 / mu,
                 weight_decay=group["weight_decay"],
                 maximize=group["maximize"],
             )
-        for eta in state["eta"]:
-            eta.fill_(lr / (1 + lambd * lr * step) ** group["alpha"])
+        state["eta"][:] = [lr / (1 + lambd * lr * step) ** group["alpha"]] * len(params)
+        state["mu"][:] = [_share(step, t0)] * len(params)
+
+
+def _share(steps: int, t0: float) -> float:
+    """What of the mean a parameter becomes behind so many steps."""
+    return 1 / max(1, steps - t0)

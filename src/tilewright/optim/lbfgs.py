@@ -9,9 +9,9 @@ import tilewright as tw
 from tilewright import Tensor
 from tilewright.nn.utils import parameters_to_vector, vector_to_parameters
 from tilewright.optim.line_search import Point, strong_wolfe
-from tilewright.optim.optimizer import Group, Optimizer, check_not_negative
+from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.settings import Group, check_not_negative
 
-_STATE = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss", "n_iter")
 # Curvature below this would make the inverse Hessian's estimate explode.
 _LEAST_CURVATURE = 1e-10
 
@@ -62,8 +62,6 @@ class LBFGS(Optimizer):
             "line_search_fn": line_search_fn,
         }
         super().__init__(params, defaults)
-        self._params: list[Tensor] = self.param_groups[0]["params"]
-        self._memory: dict[str, Any] = {}
 
     def add_param_group(self, group: Mapping[str, Any]) -> None:
         if self.param_groups:
@@ -78,27 +76,15 @@ class LBFGS(Optimizer):
                 f"LBFGS: line_search_fn is None or 'strong_wolfe', got {group['line_search_fn']!r}"
             )
 
-    def _run(self, closure: Callable[[], Any] | None = None) -> Any:
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Up to `max_iter` iterations; returns the loss of the first evaluation."""
         tw._core._refuse_in_capture("an optimizer decides in Python")
         if closure is None:
             raise TypeError("LBFGS: step needs a closure that computes the loss and its gradients")
-        return _Run(self.param_groups[0], self._params, self._memory, closure).run()
-
-    def state_dict(self) -> dict[str, Any]:
-        full = super().state_dict()
-        return {**full, "state": {0: dict(self._memory)} if self._memory else {}}
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Takes settings and state, also those of PyTorch's."""
-        _, states = self._parts(state_dict)
-        super().load_state_dict({**state_dict, "state": {}})
-        memory = states.get(0, {})
-        self._memory = {
-            name: _copied(value)
-            for name, value in memory.items()
-            if name in (*_STATE, "func_evals")
-        }
+        group = self.param_groups[0]
+        # As in PyTorch, what is known of all parameters is kept with the first.
+        memory = self.state.setdefault(group["params"][0], {})
+        return _Run(group, group["params"], memory, closure).run()
 
 
 class _Run:
@@ -234,14 +220,3 @@ def _dot(a: Tensor, b: Tensor) -> float:
 
 def _largest(x: Tensor) -> float:
     return tw.max(tw.abs(x)).item() if x.size else 0.0
-
-
-def _copied(value: Any) -> Any:
-    from tilewright.foreign import as_tensor, is_array  # noqa: PLC0415  (read on loading alone)
-
-    if isinstance(value, list):
-        return [_copied(item) for item in value]
-    if not is_array(value):
-        return value
-    tensor = as_tensor(value).detach()
-    return tensor.copy() if tensor.ndim else tensor.item()

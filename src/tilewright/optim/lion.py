@@ -6,13 +6,8 @@ from collections.abc import Iterable
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import (
-    Group,
-    Optimizer,
-    check_betas,
-    check_flag,
-    check_not_negative,
-)
+from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.settings import Group, check_betas, check_flag, check_not_negative
 
 
 class Lion(Optimizer):

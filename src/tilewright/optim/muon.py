@@ -8,14 +8,8 @@ from collections.abc import Iterable
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import (
-    Group,
-    Optimizer,
-    check_flag,
-    check_not_negative,
-    check_number,
-    state_dtype,
-)
+from tilewright.optim.optimizer import Optimizer, state_dtype
+from tilewright.optim.settings import Group, check_flag, check_not_negative, check_number
 
 _RATES = (None, "original", "match_rms_adamw")
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import (
-    Group,
-    Optimizer,
-    check_betas,
-    check_flag,
-    check_not_negative,
-)
+from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.settings import Group, check_betas, check_flag, check_not_negative
 
 
 class NAdam(Optimizer):
     """Adam with Nesterov's momentum, whose strength grows by `momentum_decay`.
 
+    The state "mu_product" is the product of the momenta of all steps so far.
     Source: T. Dozat, "Incorporating Nesterov momentum into Adam", ICLR workshop 2016.
 
     Shapes: parameters of any shapes.
@@ -33,6 +28,8 @@ class NAdam(Optimizer):
     >>> tw.optim.NAdam([x], lr=0.5).step(); round(x.item(), 4)
     0.4718
     """
+
+    numbers = ("mu_product",)
 
     def __init__(
         self,
@@ -66,41 +63,36 @@ class NAdam(Optimizer):
         check_flag("NAdam", group, "decoupled_weight_decay", "maximize")
 
     def state_names(self, group: Group) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq")
+        return ("exp_avg", "exp_avg_sq", "mu_product")
+
+    def new_state(self, name: str, group: Group, param: Tensor) -> Any:
+        return 1.0 if name == "mu_product" else super().new_state(name, group, param)
 
     def update(
         self,
         group: Group,
         params: list[Tensor],
         grads: list[Tensor],
-        state: dict[str, list[Tensor]],
+        state: dict[str, list[Any]],
         step: int,
     ) -> None:
         beta1, beta2 = group["betas"]
-        tw._core.nadam_step(
-            params,
-            grads,
-            *state.values(),
-            step=step,
-            lr=group["lr"],
-            beta1=beta1,
-            beta2=beta2,
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            momentum_decay=group["momentum_decay"],
-            decoupled=group["decoupled_weight_decay"],
-            maximize=group["maximize"],
-        )
-
-    def state_dict(self) -> dict[str, Any]:
-        """As every optimiser's, with the product of all momenta so far, which PyTorch's keeps."""
-        full = super().state_dict()
-        for group in full["param_groups"]:
-            beta, decay = group["betas"][0], group["momentum_decay"]
-            for number in group["params"]:
-                if state := full["state"].get(number):
-                    steps = range(1, state["step"] + 1)
-                    state["mu_product"] = math.prod(
-                        beta * (1 - 0.5 * 0.96 ** (step * decay)) for step in steps
-                    )
-        return full
+        products = state["mu_product"]
+        for product in dict.fromkeys(products):
+            chosen = [i for i, other in enumerate(products) if other == product]
+            columns = (params, grads, state["exp_avg"], state["exp_avg_sq"])
+            tw._core.nadam_step(
+                *([column[i] for i in chosen] for column in columns),
+                step=step,
+                lr=group["lr"],
+                beta1=beta1,
+                beta2=beta2,
+                eps=group["eps"],
+                weight_decay=group["weight_decay"],
+                momentum_decay=group["momentum_decay"],
+                decoupled=group["decoupled_weight_decay"],
+                maximize=group["maximize"],
+                mu_product=product,
+            )
+        momentum = beta1 * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
+        products[:] = [product * momentum for product in products]

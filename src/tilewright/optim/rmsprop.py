@@ -6,12 +6,8 @@ from collections.abc import Callable, Iterable
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import (
-    Group,
-    Optimizer,
-    check_flag,
-    check_not_negative,
-)
+from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.settings import Group, check_flag, check_not_negative
 
 # By whether it is centered and has momentum.
 _UPDATES: dict[tuple[bool, bool], Callable[..., None]] = {

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import (
-    Group,
-    Optimizer,
-    check_finite,
-    check_flag,
-    check_not_negative,
-)
+from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.settings import Group, check_finite, check_flag, check_not_negative
 
 
 class SGD(Optimizer):
@@ -33,6 +29,8 @@ class SGD(Optimizer):
     >>> tw.optim.SGD([x], lr=0.25).step(); x.tolist()
     [0.5]
     """
+
+    late = ("momentum_buffer",)
 
     def __init__(
         self,
@@ -66,6 +64,15 @@ class SGD(Optimizer):
 
     def state_names(self, group: Group) -> tuple[str, ...]:
         return ("momentum_buffer",) if group["momentum"] else ()
+
+    def steps_done(self, group: Group, states: list[dict[str, Any]]) -> list[Any]:
+        """A parameter without a momentum begins, whatever steps it has done without."""
+        if not group["momentum"]:
+            return super().steps_done(group, states)
+        for state in states:
+            if "momentum_buffer" in state and state["momentum_buffer"] is None:
+                del state["momentum_buffer"]
+        return [state.get("step", 0) or 1 if "momentum_buffer" in state else 0 for state in states]
 
     def update(
         self,

@@ -17,7 +17,8 @@ from tilewright.optim.lr_scheduler.schedule import (
     check_state,
     values_by_group,
 )
-from tilewright.optim.optimizer import Optimizer, check_number
+from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.settings import check_number
 
 _Average = Callable[[Sequence[Tensor], Sequence[Tensor], int], None]
 

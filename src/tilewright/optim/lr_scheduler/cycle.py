@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilewright.optim.lr_scheduler.schedule import LRScheduler, check_optimizer, values_by_group
-from tilewright.optim.optimizer import Group, Optimizer, check_number
+from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.settings import Group, check_number
 
 
 class CosineAnnealingLR(LRScheduler):

@@ -11,7 +11,8 @@ from tilewright.optim.lr_scheduler.schedule import (
     check_at_least,
     check_whole,
 )
-from tilewright.optim.optimizer import Optimizer, check_number
+from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.settings import check_number
 
 
 class LambdaLR(LRScheduler):

@@ -6,7 +6,8 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tilewright.optim.optimizer import Group, Optimizer, check_number
+from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.settings import Group, check_number
 
 
 class LRScheduler:
