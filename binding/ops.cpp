@@ -61,6 +61,11 @@ void bind_random(nb::module_& m) {
       .def("get_state", state_of, "Seed and position, two numbers of uint64 for `set_state`.")
       .def("set_state", set_state, "state"_a,
            "Goes on from a state that `get_state` gave; raises ValueError for another tensor.")
+      .def("__getstate__", [](const Generator& g) { return std::pair(g.seed, g.position); })
+      .def("__setstate__",
+           [](Generator& g, const std::pair<std::uint64_t, std::uint64_t>& state) {
+             new (&g) Generator{state.first, state.second};
+           })
       .def("__repr__",
            [](const Generator& g) {
              return "<Generator: seed " + std::to_string(g.seed) + ", position " +

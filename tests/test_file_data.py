@@ -103,7 +103,7 @@ class TestFormats:
         with pytest.raises(ValueError, match="decompress it with gunzip"):
             FileTensor.from_idx(tmp_path / "x.gz")
         (tmp_path / "x.idx").write_bytes(struct.pack(">HBB1I", 0, 0x0D, 1, 3) + bytes(12))
-        with pytest.raises(ValueError, match="elements are float32, expected uint8"):
+        with pytest.raises(ValueError, match="elements are float32, big-endian; use read_idx"):
             FileTensor.from_idx(tmp_path / "x.idx")
 
     def test_raw(self, tmp_path, rng):

@@ -1363,6 +1363,9 @@ class Tensor:
         """Whether its memory is pinned."""
     def is_signed(self) -> _Bool:
         """Whether its dtype has negative numbers."""
+    @property
+    def is_sparse(self) -> _Bool:
+        """False: all elements are stored. As PyTorch's, which optimizers ask of gradients."""
     def isclose(
         self,
         b: Tensor,
@@ -2864,6 +2867,7 @@ def _refuse_in_capture(what: str) -> None:
     """Raises RuntimeError while this thread records calls."""
 def _scratch_reset_peaks() -> None: ...
 def _scratch_stats() -> dict[str, int]: ...
+def _set_anomaly_mode(enabled: _Bool) -> None: ...
 def _set_batch_invariant(on: _Bool) -> None: ...
 def _set_faults_after(arg: int, /) -> None: ...
 def _set_gpu_rates(measured: dict[str, Any]) -> None:
@@ -3763,6 +3767,8 @@ def instance_norm(
     eps: float=1e-05,
 ) -> Tensor:
     """Each channel of each sample of (batch, channels, ...) with mean 0 and variance ..."""
+def is_anomaly_enabled() -> _Bool:
+    """Whether this thread looks for NaN in gradients."""
 def is_autocast_enabled(device_type: str | None=None) -> _Bool:
     """Whether products of this thread run in a narrower type, on any device."""
 def is_batch_invariant() -> _Bool:
@@ -4138,8 +4144,9 @@ def nadam_step(
     momentum_decay: float=0.004,
     decoupled: _Bool=False,
     maximize: _Bool=False,
+    mu_product: float=0.0,
 ) -> None:
-    """NAdam (Dozat, 2016) on all params in place. Source: PyTorch's torch.optim.NAdam. ..."""
+    """NAdam (Dozat, 2016) on all params in place; mu_product is that of the steps ..."""
 def nan_to_num(
     x: Tensor,
     nan: float=0.0,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any, NamedTuple
 
 import tilewright as tw
@@ -30,9 +31,9 @@ class _Part(NamedTuple):
 def collate(items: Sequence[Any], rows: Sequence[int] | None = None) -> Any:
     """A batch: tensors and arrays are stacked, numbers become a tensor, texts a list.
 
-    Tuples, lists and dicts keep their form, with a batch of each part. `rows` are the items'
-    numbers, for errors. Raises ValueError for parts of different shapes, keys or lengths and
-    TypeError for other types, mixed ones and different dtypes.
+    Tuples, lists, dicts and others of their kind keep form and type, with a batch of each part.
+    `rows` are the items' numbers, for errors. Raises ValueError for parts of different shapes, keys
+    or lengths and TypeError for other types, mixed ones and different dtypes.
 
     >>> import tilewright as tw
     >>> batch = tw.data.collate([{"x": tw.ones((2,)), "y": 0}, {"x": tw.zeros((2,)), "y": 1}])
@@ -95,14 +96,14 @@ def _texts(part: _Part) -> list[Any]:
     return list(part.values)
 
 
-def _mapping(part: _Part) -> dict[Any, Any]:
+def _mapping(part: _Part) -> Any:
     keys = list(part.values[0])
     for at, value in enumerate(part.values):
         if set(value) != set(keys):
             raise ValueError(
                 f"{part.name(at)} has keys {list(value)}, that of item {part.rows[0]} {keys}"
             )
-    return {key: _collate(part.inside(key)) for key in keys}
+    return _like(part.values[0], {key: _collate(part.inside(key)) for key in keys})
 
 
 def _sequence(part: _Part) -> Any:
@@ -112,11 +113,37 @@ def _sequence(part: _Part) -> Any:
             raise ValueError(
                 f"{part.name(at)} has {len(value)} parts, that of item {part.rows[0]} {len(first)}"
             )
-    batches = [_collate(part.inside(i)) for i in range(len(first))]
-    if isinstance(first, list):
-        return batches
-    # A named tuple takes its parts as arguments of their own.
-    return type(first)(*batches) if hasattr(first, "_fields") else tuple(batches)
+    return _like(first, [_collate(part.inside(i)) for i in range(len(first))])
+
+
+def _like(first: Any, parts: Any) -> Any:
+    """The parts of a batch in the type of an item; where that cannot be made of them, as they are.
+
+    A defaultdict keeps its factory, an object its other attributes.
+    """
+    kind = type(first)
+    if kind in (dict, list):
+        return parts
+    if isinstance(first, tuple):
+        # A named tuple takes its parts as arguments of their own.
+        return kind(*parts) if hasattr(first, "_fields") else _made(kind, parts, tuple)
+    if isinstance(first, (MutableMapping, MutableSequence)):
+        made = copy.copy(first)
+        made.clear()
+        made.update(parts) if isinstance(made, MutableMapping) else made.extend(parts)
+        return made
+    return _made(kind, parts, type(parts))
+
+
+def _made(kind: Callable[[Any], Any], parts: Any, instead: Callable[[Any], Any]) -> Any:
+    try:
+        return kind(parts)
+    except TypeError:
+        return instead(parts)
+
+
+def _is_bytes(value: Any) -> bool:
+    return isinstance(value, (bytearray, memoryview))
 
 
 # The first that fits counts: NumPy's scalars are Python's floats too, and keep their dtype.
@@ -125,27 +152,26 @@ _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[_Part], Any]], ...] = (
     (lambda value: isinstance(value, (bool, int, float, complex)), _numbers),
     (lambda value: isinstance(value, (str, bytes)), _texts),
     (lambda value: isinstance(value, Mapping), _mapping),
-    (lambda value: isinstance(value, (tuple, list)), _sequence),
+    (lambda value: isinstance(value, Sequence) and not _is_bytes(value), _sequence),
 )
 
 
 def pinned(batch: Any) -> Any:
-    """The batch with its tensors in pinned memory; what is no tensor, tuple, list or dict stays."""
-    if isinstance(batch, Tensor):
-        return batch.pin_memory()
-    if isinstance(batch, Mapping):
-        return {key: pinned(value) for key, value in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*map(pinned, batch))
-    return type(batch)(map(pinned, batch)) if isinstance(batch, (tuple, list)) else batch
+    """The batch with its tensors in pinned memory; what else has `pin_memory` is asked for it."""
+    return _mapped(batch, lambda part: hasattr(part, "pin_memory"), lambda part: part.pin_memory())
 
 
 def converted(item: Any) -> Any:
-    """An item by itself: its arrays become tensors, what is no array, tuple, list or dict stays."""
-    if is_array(item):
-        return as_tensor(item)
-    if isinstance(item, Mapping):
-        return {key: converted(value) for key, value in item.items()}
-    if isinstance(item, tuple) and hasattr(item, "_fields"):
-        return type(item)(*map(converted, item))
-    return type(item)(map(converted, item)) if isinstance(item, (tuple, list)) else item
+    """An item by itself: its arrays become tensors, what is no array, sequence or dict stays."""
+    return _mapped(item, is_array, as_tensor)
+
+
+def _mapped(value: Any, belongs: Callable[[Any], bool], change: Callable[[Any], Any]) -> Any:
+    """What belongs changed, wherever it stands in mappings and sequences."""
+    if belongs(value):
+        return change(value)
+    if isinstance(value, Mapping):
+        return _like(value, {key: _mapped(each, belongs, change) for key, each in value.items()})
+    if isinstance(value, (tuple, MutableSequence)) and not _is_bytes(value):
+        return _like(value, [_mapped(each, belongs, change) for each in value])
+    return value

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import array
 import csv
+import io
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from contextlib import contextmanager
+from typing import IO, Any, NamedTuple
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.data.compressed import GZIP_MAGIC, Bound, BoundedReader, damage_told
 
+_LONGEST_CELL = 2**31 - 1  # what a C long holds on every system
 _BOOLS = {"0": 0, "1": 1, "false": 0, "true": 1}
 _Name = str | int
 
@@ -36,8 +41,12 @@ def read_csv(
     header: bool = True,
     delimiter: str = ",",
     missing: float | None = None,
+    max_bytes: int | None = None,
 ) -> dict[Any, Any]:
     """The columns of a file by name; without `header` by number, from 0.
+
+    A file that is compressed with gzip may expand to `max_bytes` (default: a GiB, or 64 times its
+    size).
 
     `columns` chooses some of them, in that order. `dtype` (default float32) is that of all, or a
     dict by column; `str` gives a list of the texts. Empty cells of floating columns become
@@ -58,7 +67,7 @@ def read_csv(
     name = os.fspath(path)
     if not isinstance(delimiter, str) or len(delimiter) != 1:
         raise ValueError(f"read_csv: delimiter is one character, got {delimiter!r}")
-    with open(path, encoding="utf-8-sig", newline="") as file:
+    with _long_cells(), _opened(path, name, max_bytes) as file:
         lines = csv.reader(file, delimiter=delimiter, strict=True)
         rows = _rows(lines, name)
         try:
@@ -74,12 +83,46 @@ def read_csv(
     return table.tensors()
 
 
+@contextmanager
+def _opened(path: Any, name: str, max_bytes: int | None) -> Iterator[IO[str]]:
+    """The text of a file, compressed with gzip or not."""
+    with open(path, "rb") as file:
+        compressed = file.peek(2).startswith(GZIP_MAGIC)
+        bytes_of: Any = file
+        if compressed:
+            bound = Bound(name, os.fstat(file.fileno()).st_size, max_bytes)
+            bytes_of = io.BufferedReader(BoundedReader(file, bound))
+        with io.TextIOWrapper(bytes_of, encoding="utf-8-sig", newline="") as text:
+            yield text
+
+
+class _long_cells:  # noqa: N801  (used like a function)
+    """While a file is read csv's limit on cells, one for the process, is as large as can be."""
+
+    _lock, _readers, _before = threading.Lock(), 0, 0
+
+    def __enter__(self) -> None:
+        kind = _long_cells
+        with kind._lock:
+            if kind._readers == 0:
+                kind._before = csv.field_size_limit(_LONGEST_CELL)
+            kind._readers += 1
+
+    def __exit__(self, *exception: object) -> None:
+        kind = _long_cells
+        with kind._lock:
+            kind._readers -= 1
+            if kind._readers == 0:
+                csv.field_size_limit(kind._before)
+
+
 def _rows(lines: Any, name: str) -> Iterator[tuple[int, list[str]]]:
     """Rows that are not empty, with the line on which each ends."""
     try:
-        for row in lines:
-            if row:
-                yield lines.line_num, row
+        with damage_told(name):
+            for row in lines:
+                if row:
+                    yield lines.line_num, row
     except csv.Error as error:
         raise ValueError(f"{name}: line {lines.line_num}: {error}") from None
     except UnicodeDecodeError as error:

@@ -20,6 +20,8 @@ class Dataset:
 
     A data set that can make whole batches at once may define `gather(rows)`: the batch of the
     items at `rows`, an int64 tensor of one axis; `DataLoader` then asks for that, not for items.
+    `__getitems__(rows)`, of a list of numbers, gives a list of the items, as in PyTorch. Without
+    `__len__` a loader needs a sampler that knows the numbers.
     `a + b` is the `ConcatDataset` of both.
 
     >>> import tilewright as tw
@@ -118,15 +120,20 @@ class ConcatDataset(Dataset):
             raise ValueError("ConcatDataset: no data sets")
         for dataset in self.datasets:
             check_has_items("ConcatDataset", dataset)
-        self.cumulative_sizes = list(itertools.accumulate(len(each) for each in self.datasets))
+
+    @property
+    def cumulative_sizes(self) -> list[int]:
+        """Where each data set ends, by the lengths that they have now."""
+        return list(itertools.accumulate(len(each) for each in self.datasets))
 
     def __len__(self) -> int:
-        return self.cumulative_sizes[-1]
+        return sum(len(each) for each in self.datasets)
 
     def __getitem__(self, index: int) -> Any:
-        row = checked_index("ConcatDataset", index, len(self))
-        part = bisect.bisect_right(self.cumulative_sizes, row)
-        return self.datasets[part][row - (self.cumulative_sizes[part - 1] if part else 0)]
+        ends = self.cumulative_sizes
+        row = checked_index("ConcatDataset", index, ends[-1])
+        part = bisect.bisect_right(ends, row)
+        return self.datasets[part][row - (ends[part - 1] if part else 0)]
 
 
 class ChainDataset(IterableDataset):
@@ -158,16 +165,16 @@ class StackDataset(Dataset):
         if bool(datasets) == bool(named):
             raise ValueError("StackDataset: give data sets, either by place or by name")
         self.datasets: Any = datasets or named
-        parts = list(datasets or named.values())
-        for dataset in parts:
+        for dataset in datasets or named.values():
             check_has_items("StackDataset", dataset)
-        if len({len(part) for part in parts}) != 1:
-            sizes = ", ".join(str(len(part)) for part in parts)
-            raise ValueError(f"StackDataset: lengths differ: {sizes}")
-        self._length = len(parts[0])
+        len(self)
 
     def __len__(self) -> int:
-        return self._length
+        named = isinstance(self.datasets, dict)
+        lengths = [len(part) for part in (self.datasets.values() if named else self.datasets)]
+        if len(set(lengths)) != 1:
+            raise ValueError(f"StackDataset: lengths differ: {', '.join(map(str, lengths))}")
+        return lengths[0]
 
     def __getitem__(self, index: int) -> Any:
         row = checked_index("StackDataset", index, len(self))
@@ -179,7 +186,8 @@ class StackDataset(Dataset):
 class Subset(Dataset):
     """The items of a data set at `indices`; batches are gathered as the data set itself does.
 
-    Raises IndexError for an index that the data set does not have.
+    A list of indices is kept, and followed where it changes. Raises IndexError for an index that
+    the data set does not have.
 
     >>> import tilewright as tw
     >>> list(tw.data.Subset("abcd", [3, 0]))
@@ -189,22 +197,39 @@ class Subset(Dataset):
     def __init__(self, dataset: Any, indices: Sequence[int] | Tensor) -> None:
         check_has_items("Subset", dataset)
         self.dataset = dataset
-        numbers = indices.tolist() if isinstance(indices, Tensor) else list(indices)
-        self.indices = [checked_index("Subset", index, len(dataset)) for index in numbers]
-        self._rows = tw.asarray(self.indices, dtype=tw.int64)
+        self.indices = indices
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "indices":
+            value = value.tolist() if isinstance(value, Tensor) else value
+            numbers = [checked_index("Subset", index, len(self.dataset)) for index in value]
+            value = value if isinstance(value, list) else numbers
+        super().__setattr__(name, value)
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def __getitem__(self, index: int) -> Any:
-        return self.dataset[self.indices[checked_index("Subset", index, len(self))]]
+        return self.dataset[self._numbers([checked_index("Subset", index, len(self))])[0]]
+
+    def _numbers(self, rows: Iterable[int]) -> list[int]:
+        size = len(self.dataset)
+        return [checked_index("Subset", self.indices[row], size) for row in rows]
 
     @property
     def gather(self) -> Callable[[Tensor], Any]:
         """The batch of the items at `rows`, where the data set itself gathers."""
         if not gathers(self.dataset):
             raise AttributeError(f"Subset: a {type(self.dataset).__name__} gathers no batches")
-        return lambda rows: self.dataset.gather(tw.take(self._rows, rows, axis=0))
+        return lambda rows: self.dataset.gather(
+            tw.asarray(self._numbers(rows.tolist()), dtype=tw.int64)
+        )
+
+    @property
+    def __getitems__(self) -> Callable[[list[int]], Any]:
+        """The items at `rows`, where the data set itself gives several at once."""
+        give = self.dataset.__getitems__
+        return lambda rows: give(self._numbers(rows))
 
 
 def random_split(
@@ -265,7 +290,7 @@ def gathers(dataset: Any) -> bool:
     for base in type(dataset).__mro__:
         if "gather" in vars(base):
             return hasattr(dataset, "gather")
-        if "__getitem__" in vars(base):
+        if "__getitem__" in vars(base) or "__getitems__" in vars(base):
             return False
     return False
 

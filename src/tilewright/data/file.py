@@ -9,13 +9,14 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor, _core, io
+from tilewright.data.byte_order import is_foreign
+from tilewright.data.compressed import GZIP_MAGIC
 from tilewright.data.idx import parse_header
 from tilewright.data.npy import LARGEST_START_BYTES
 from tilewright.data.npy import parse_header as parse_npy_header
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
-_GZIP_MAGIC = b"\x1f\x8b"
 # Four bytes of type and rank, then at most 255 sizes.
 _LARGEST_IDX_HEADER_BYTES = 4 + 4 * 255
 
@@ -64,6 +65,11 @@ class FileTensor:
         name = os.fsdecode(path)
         with open(path, "rb") as file:
             header = parse_npy_header(file.read(LARGEST_START_BYTES), name)
+        if is_foreign(header.order):
+            raise ValueError(
+                f"{name}: {header.dtype.name} elements have foreign byte order; use read_npy(), or "
+                "save array.astype(array.dtype.newbyteorder('='))"
+            )
         if header.fortran_order:
             raise ValueError(
                 f"{name}: the array is in Fortran order, its rows do not lie together; "
@@ -82,19 +88,22 @@ class FileTensor:
 
     @classmethod
     def from_idx(cls, path: Path) -> FileTensor:
-        """The unsigned bytes of an IDX file, the format of MNIST.
+        """The bytes of an IDX file, the format of MNIST.
 
-        Raises ValueError for a damaged header and for files compressed with gzip.
+        Raises ValueError for a damaged header, for elements of several bytes, whose order is not
+        the machine's, and for files compressed with gzip.
         """
         name = os.fsdecode(path)
         with open(path, "rb") as file:
             start = file.read(_LARGEST_IDX_HEADER_BYTES)
-        if start.startswith(_GZIP_MAGIC):
+        if start.startswith(GZIP_MAGIC):
             raise ValueError(
                 f"{name}: rows of a gzip stream cannot be read alone; decompress it with gunzip"
             )
-        sizes, first = parse_header(start, name, 0)
-        return cls(path, sizes, tw.uint8, first)
+        sizes, dtype, first = parse_header(start, name, 0)
+        if dtype.itemsize > 1 and is_foreign(">"):
+            raise ValueError(f"{name}: elements are {dtype.name}, big-endian; use read_idx()")
+        return cls(path, sizes, dtype, first)
 
     @property
     def ndim(self) -> int:

@@ -11,11 +11,11 @@ from tilewright.data.dataset import TensorDataset
 from tilewright.data.file import FileTensor
 from tilewright.data.npy import read_npy, read_npz
 
-_ENDINGS = (".csv", ".npy", ".npz", ".safetensors")
+_ENDINGS = (".csv", ".npy", ".npz", ".safetensors", ".csv.gz")
 
 
 def from_file(path: str | os.PathLike[str], *names: str, in_memory: bool = True) -> TensorDataset:
-    """The tensors of a .safetensors, .npz, .npy or .csv file as one data set.
+    """The tensors of a .safetensors, .npz, .npy, .csv or .csv.gz file as one data set.
 
     `names` chooses tensors, or columns, in the order that items have them (default: all, in the
     file's order; a .npy file holds one, without a name). With `in_memory=False` the rows stay in
@@ -30,8 +30,8 @@ def from_file(path: str | os.PathLike[str], *names: str, in_memory: bool = True)
     TensorDataset(float32 (3, 2), int64 (3,))
     """
     name = os.fspath(path)
-    ending = os.path.splitext(name)[1].lower()
-    if ending not in _ENDINGS:
+    ending = next((each for each in _ENDINGS if name.lower().endswith(each)), None)
+    if ending is None:
         raise ValueError(f"from_file: {name}: the ending is one of {', '.join(_ENDINGS)}")
     if ending == ".npy":
         if names:
@@ -48,7 +48,7 @@ def from_file(path: str | os.PathLike[str], *names: str, in_memory: bool = True)
 
 
 def _read(path: str | os.PathLike[str], ending: str) -> dict[str, Any]:
-    if ending == ".csv":
+    if ending.startswith(".csv"):
         return read_csv(path)
     return read_npz(path) if ending == ".npz" else io.load(path)
 

@@ -5,14 +5,15 @@ Source of the format: http://yann.lecun.com/exdb/mnist/ ("the IDX file format").
 
 from __future__ import annotations
 
-import gzip
 import math
 import os
 import struct
-import zlib
+from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.data.byte_order import read_elements
+from tilewright.data.compressed import GZIP_MAGIC, expanded
 
 _TYPES = {
     0x08: "uint8",
@@ -22,17 +23,24 @@ _TYPES = {
     0x0D: "float32",
     0x0E: "float64",
 }
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
-def read_idx(path: str | os.PathLike[str], shape: tuple[int | None, ...] | None = None) -> Tensor:
-    """Reads one array of unsigned bytes from an IDX file, compressed with gzip or not.
+def read_idx(
+    path: str | os.PathLike[str],
+    shape: tuple[int | None, ...] | None = None,
+    *,
+    dtype: Any = None,
+    max_bytes: int | None = None,
+) -> Tensor:
+    """Reads one array from an IDX file, compressed with gzip or not.
 
-    `shape` is what the caller expects, None for a size that may vary. Raises FileNotFoundError, and
+    `shape` is what the caller expects, None for a size that may vary, `dtype` the type. Elements
+    of several bytes, which such files have big-endian, are turned round. A compressed file may
+    expand to `max_bytes` (default: a GiB, or 64 times its size). Raises FileNotFoundError, and
     ValueError that says what is wrong with which file.
     """
-    data = read_bytes(path)
-    tensor, end = parse_idx(data, os.fspath(path), shape=shape)
+    data = read_bytes(path, max_bytes)
+    tensor, end = parse_idx(data, os.fspath(path), shape=shape, dtype=dtype)
     if end != len(data):
         raise ValueError(
             f"{os.fspath(path)}: {len(data) - end} bytes too many after the last element"
@@ -40,51 +48,51 @@ def read_idx(path: str | os.PathLike[str], shape: tuple[int | None, ...] | None 
     return tensor
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
+def read_bytes(path: str | os.PathLike[str], max_bytes: int | None = None) -> bytes:
     """The file's content, decompressed where it starts with gzip's magic bytes."""
     with open(path, "rb") as file:
         data = file.read()
-    if not data.startswith(_GZIP_MAGIC):
-        return data
-    try:
-        return gzip.decompress(data)
-    except EOFError:
-        raise ValueError(f"{os.fspath(path)}: truncated: the gzip stream ends too early") from None
-    except (OSError, zlib.error) as error:
-        raise ValueError(f"{os.fspath(path)}: damaged gzip data: {error}") from None
+    return expanded(data, os.fspath(path), max_bytes) if data.startswith(GZIP_MAGIC) else data
 
 
 def parse_idx(
-    data: bytes, name: str, *, offset: int = 0, shape: tuple[int | None, ...] | None = None
+    data: bytes,
+    name: str,
+    *,
+    offset: int = 0,
+    shape: tuple[int | None, ...] | None = None,
+    dtype: Any = None,
 ) -> tuple[Tensor, int]:
     """The array that starts at `offset`, and where it ends; `name` stands in errors."""
-    sizes, first = parse_header(data, name, offset)
+    sizes, held, first = parse_header(data, name, offset)
+    if dtype not in (None, held):
+        raise ValueError(f"{name}: elements are {held.name}, expected {dtype.name}")
     if shape is not None and not _fits(sizes, shape):
         expected = " x ".join("n" if size is None else str(size) for size in shape)
         raise ValueError(f"{name}: sizes are {_text(sizes)}, expected {expected}")
-    end = first + math.prod(sizes)
+    end = first + math.prod(sizes) * held.itemsize
     if end > len(data):
         raise ValueError(
             f"{name}: truncated: {_text(sizes)} elements need {end - first} bytes, "
             f"{len(data) - first} are there"
         )
-    return tw.asarray(memoryview(data)[first:end], copy=True).reshape(sizes), end
+    if end == first:
+        return tw.empty(sizes, dtype=held), end
+    return read_elements(memoryview(data)[first:end], held, ">").reshape(sizes), end
 
 
-def parse_header(data: bytes, name: str, offset: int) -> tuple[tuple[int, ...], int]:
-    """Sizes, and the position of the first element."""
+def parse_header(data: bytes, name: str, offset: int) -> tuple[tuple[int, ...], Any, int]:
+    """Sizes, type, and the position of the first element."""
     if len(data) - offset < 4:
         raise ValueError(f"{name}: truncated: {len(data) - offset} bytes are no IDX header")
     zero, code, ndim = struct.unpack_from(">HBB", data, offset)
     if zero or code not in _TYPES:
         magic = data[offset : offset + 4].hex(" ")
         raise ValueError(f"{name}: not an IDX file: starts with {magic}, expected 00 00 08 ..")
-    if _TYPES[code] != "uint8":
-        raise ValueError(f"{name}: elements are {_TYPES[code]}, expected uint8")
     first = offset + 4 + 4 * ndim
     if len(data) < first:
         raise ValueError(f"{name}: truncated: the header of {ndim} sizes is incomplete")
-    return struct.unpack_from(f">{ndim}I", data, offset + 4), first
+    return struct.unpack_from(f">{ndim}I", data, offset + 4), getattr(tw, _TYPES[code]), first
 
 
 def _fits(sizes: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import tilewright as tw
@@ -35,16 +38,28 @@ def item_generator() -> Generator:
     return tw.Generator(seed)
 
 
-def read(dataset: Any, row: int, seed: int) -> Any:
-    """Item `row`, with its number added to what goes wrong; `seed` is the epoch's."""
+def read(dataset: Any, rows: list[int], seed: int) -> list[Any]:
+    """The items at `rows`; `seed` is the epoch's."""
+    give = getattr(dataset, "__getitems__", None)
+    if give is None:
+        give = partial(operator.getitem, dataset)
+        return [_with_seed(give, row, seed + row, f"item {row}") for row in rows]
+    items = list(_with_seed(give, rows, seed + sum(rows[:1]), f"items {rows}"))
+    if len(items) != len(rows):
+        raise ValueError(f"DataLoader: __getitems__ gave {len(items)} items for {len(rows)} rows")
+    return items
+
+
+def _with_seed(give: Callable[[Any], Any], what: Any, seed: int, told: str) -> Any:
+    """What the data set gives, with its number added to what goes wrong."""
     before = getattr(_here, "seed", None)
     # Philox, the engine's generator, makes independent streams of neighbouring seeds.
-    _here.seed = (seed + row) % 2**64
+    _here.seed = seed % 2**64
     try:
-        return dataset[row]
+        return give(what)
     except Exception as error:
         if hasattr(error, "add_note"):  # from Python 3.11 on
-            error.add_note(f"DataLoader: while reading item {row}")
+            error.add_note(f"DataLoader: while reading {told}")
         raise
     finally:
         _here.seed = before

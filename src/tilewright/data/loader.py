@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -21,8 +22,19 @@ from tilewright.data.dataset import (
     is_column,
     is_iterable_dataset,
 )
+from tilewright.data.sampler import begun, blocks_of, counted
 
 _WHO = "DataLoader"
+# What values of settings must be, when they are given and when they are changed.
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "batch_size": lambda name, value: None if value is None else whole(_WHO, name, value, 1),
+    "num_workers": lambda name, value: whole(_WHO, name, value, 0),
+    "prefetch": lambda name, value: whole(_WHO, name, value, 0),
+    "collate": lambda name, value: _function(value),
+    **dict.fromkeys(
+        ("shuffle", "drop_last", "pin_memory"), lambda name, value: switch(_WHO, name, value)
+    ),
+}
 
 
 class DataLoader:
@@ -60,6 +72,8 @@ class DataLoader:
     [[0, 1], [2, 3], [4]]
     """
 
+    collate: Callable[[list[Any]], Any] | None
+
     def __init__(
         self,
         data: Any,
@@ -80,28 +94,47 @@ class DataLoader:
         persistent_workers: bool = False,
         worker_init_fn: Callable[[int], object] | None = None,
     ) -> None:
-        self._size = 1 if batch_size is None else whole(_WHO, "batch_size", batch_size, 1)
-        self.batch_size = None if batch_size is None else self._size
-        self.shuffle = switch(_WHO, "shuffle", shuffle)
-        self.drop_last = switch(_WHO, "drop_last", drop_last)
+        # Samplers before the data set: one that has no length will do with them.
+        self.sampler, self.batch_sampler = sampler, batch_sampler
+        self.dataset = data
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.drop_last = drop_last
         self.generator = generator_of(_WHO, seed, generator)
-        self.num_workers = whole(_WHO, "num_workers", num_workers, 0)
+        self.num_workers = num_workers
         if prefetch_factor is not None:
             each = whole(_WHO, "prefetch_factor", prefetch_factor, 1)
             prefetch = each * max(self.num_workers, 1)
-        self.prefetch = whole(_WHO, "prefetch", prefetch, 0)
-        self.pin_memory = switch(_WHO, "pin_memory", pin_memory)
+        self.prefetch = prefetch
+        self.pin_memory = pin_memory
         switch(_WHO, "persistent_workers", persistent_workers)
         self.collate = _collate_of(collate, collate_fn)
         self.worker_init_fn = worker_init_fn
-        self.dataset = _as_dataset(data)
-        self.sampler, self.batch_sampler = sampler, batch_sampler
-        self._single = is_column(data)
-        self._iterable = is_iterable_dataset(self.dataset)
         self._check_samplers()
         # Of the epoch under way: batches given out, and where its random numbers began.
         self._batch, self._began = 0, self._place()
         self._resumed: Mapping[str, Any] | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Settings may be changed; the next epoch follows, one under way has its own."""
+        if name == "dataset" and value is not vars(self).get("dataset", self):
+            value, self._single = self._as_dataset(value), is_column(value)
+        elif name in _CHECKS:
+            value = _CHECKS[name](name, value)
+        super().__setattr__(name, value)
+
+    @property
+    def collate_fn(self) -> Callable[[list[Any]], Any] | None:
+        """`collate` by PyTorch's name."""
+        return self.collate
+
+    @collate_fn.setter
+    def collate_fn(self, function: Callable[[list[Any]], Any] | None) -> None:
+        self.collate = function
+
+    @property
+    def _size(self) -> int:
+        return 1 if self.batch_size is None else self.batch_size
 
     def __len__(self) -> int:
         """Number of batches in an epoch."""
@@ -119,6 +152,7 @@ class DataLoader:
         )
 
     def __iter__(self) -> Iterator[Any]:
+        self._check_samplers()
         done, batches = self._epoch()
         alone = self._single and self.collate is None and self.batch_size is not None
         pins = self.pin_memory and tw.cuda.is_available()
@@ -158,16 +192,16 @@ class DataLoader:
             self._move(self._resumed["began"] if done else now)
             self._resumed = None
         self._batch, self._began = done, self._place()
-        batches = self._batches(done)
+        batches = copy.copy(self)._batches(done)  # which no later change of a setting reaches
         if done:
             self._move(now)
         return done, batches
 
     def _batches(self, done: int) -> Iterator[Any]:
-        if self._iterable:
+        if is_iterable_dataset(self.dataset):
             return self._made(self._chunks(self.dataset, done), self._collated)
         native = self.collate is None and gathers(self.dataset) and self.batch_size is not None
-        if native and isinstance(self.dataset, TensorDataset):
+        if native and type(self.dataset).gather is TensorDataset.gather:
             return self._of_tensors(self.dataset, done)
         orders = self._orders(done)
         make = self.dataset.gather if native else partial(self._items, self._item_seed())
@@ -175,7 +209,7 @@ class DataLoader:
 
     def _made(self, orders: Iterator[Any], make: Callable[[Any], Any]) -> Iterator[Any]:
         if not self.num_workers:
-            return map(make, orders)
+            return _each(make, orders)
         early = max(self.prefetch, 1) * self.num_workers
         return workers.batches(orders, make, self.num_workers, early, self.worker_init_fn)
 
@@ -199,19 +233,23 @@ class DataLoader:
     def _orders(self, done: int) -> Iterator[Tensor]:
         """The item numbers of each batch; a sampler's epoch begins here, on this thread."""
         if self.batch_sampler is not None:
-            return _begun(map(_as_rows, itertools.islice(self.batch_sampler, done, None)))
-        if self.sampler is not None and not hasattr(self.sampler, "order"):
-            return _begun(map(_as_rows, self._chunks(self.sampler, done)))
-        order, size = self._order(), self._size
-        return (order[start : start + size] for start in self._starts(len(order), done))
+            return begun(map(_as_rows, itertools.islice(self.batch_sampler, done, None)))
+        blocks = self._blocks()
+        if blocks is None:
+            return begun(map(_as_rows, self._chunks(self.sampler, done)))
+        return begun(itertools.islice(_parted(blocks, self._size, self.drop_last), done, None))
 
-    def _order(self) -> Tensor:
+    def _blocks(self) -> Iterator[Tensor] | None:
+        """The epoch's item numbers in tensors, where the sampler is one that can say so."""
         if self.sampler is not None:
-            return _as_rows(self.sampler.order())  # type: ignore[attr-defined]
+            parts = blocks_of(self.sampler)
+            return None if parts is None else map(_as_rows, parts)
         rows = len(self.dataset)
-        return tw.randperm(rows, generator=self.generator) if self.shuffle else tw.arange(rows)
+        return (
+            iter([tw.randperm(rows, generator=self.generator)]) if self.shuffle else counted(rows)
+        )
 
-    def _chunks(self, values: Iterable[Any], done: int) -> Iterator[list[Any]]:
+    def _chunks(self, values: Any, done: int) -> Iterator[list[Any]]:
         """Lists of values, one a batch, without the first `done` lists."""
         rest = itertools.islice(values, done * self._size, None)
         while chunk := list(itertools.islice(rest, self._size)):
@@ -220,7 +258,7 @@ class DataLoader:
 
     def _items(self, seed: int, rows: Tensor) -> Any:
         numbers = rows.tolist()
-        read = [items.read(self.dataset, row, seed) for row in numbers]
+        read = items.read(self.dataset, numbers, seed)
         return self._collated([item[0] for item in read] if self._single else read, numbers)
 
     def _collated(self, read: list[Any], rows: list[int] | None = None) -> Any:
@@ -233,9 +271,12 @@ class DataLoader:
 
     def _random(self) -> Generator:
         """Where an epoch's random numbers come from."""
-        sampler = self.sampler or getattr(self.batch_sampler, "sampler", None)
-        generator: Generator | None = getattr(sampler, "generator", None) or self.generator
-        return tw._core._default_generator() if generator is None else generator
+        inner = getattr(self.batch_sampler, "sampler", None)
+        sampler = inner if self.sampler is None else self.sampler
+        for generator in (getattr(sampler, "generator", None), self.generator):
+            if isinstance(generator, Generator):
+                return generator
+        return tw._core._default_generator()
 
     def _place(self) -> tuple[int, int]:
         generator = self._random()
@@ -245,6 +286,27 @@ class DataLoader:
         generator = self._random()
         generator.manual_seed(place[0])
         generator.position = place[1]
+
+    def _as_dataset(self, data: Any) -> Any:
+        """The columns of tensors as a TensorDataset, any other data set as it is."""
+        if isinstance(data, TensorDataset) or is_iterable_dataset(data):
+            return data
+        if is_column(data):
+            return TensorDataset(data)
+        if isinstance(data, tuple):
+            return TensorDataset(*data)
+        if isinstance(data, list) and (not data or any(map(is_column, data))):
+            return TensorDataset(*data)
+        samplers = ("sampler", "batch_sampler")
+        sampled = any(getattr(self, name, None) is not None for name in samplers)
+        gives = hasattr(type(data), "__getitem__") if sampled else has_items(data)
+        if not gives or isinstance(data, (str, bytes, bytearray, Mapping)):
+            raise TypeError(
+                "DataLoader: expected a tensor or array, a sequence of them, an IterableDataset, "
+                "an object with __getitem__ and __len__ or a TensorDataset, got "
+                f"{type(data).__name__}"
+            )
+        return data
 
     def _check_samplers(self) -> None:
         for name in ("sampler", "batch_sampler"):
@@ -262,39 +324,25 @@ class DataLoader:
                 "DataLoader: a batch_sampler stands for batch_size, shuffle and drop_last; "
                 "leave them out"
             )
-        if self._iterable and (self.shuffle or own_batches or self.sampler is not None):
+        if is_iterable_dataset(self.dataset) and (
+            self.shuffle or own_batches or self.sampler is not None
+        ):
             raise ValueError(
                 f"DataLoader: a {type(self.dataset).__name__} gives its items in its own order; "
                 "leave shuffle and samplers out"
             )
 
 
-def _as_dataset(data: Any) -> Any:
-    """The columns of tensors as a TensorDataset, any other data set as it is."""
-    if isinstance(data, TensorDataset) or is_iterable_dataset(data):
-        return data
-    if is_column(data):
-        return TensorDataset(data)
-    if isinstance(data, tuple):
-        return TensorDataset(*data)
-    if isinstance(data, list) and (not data or any(map(is_column, data))):
-        return TensorDataset(*data)
-    if not has_items(data) or isinstance(data, (str, bytes, bytearray, Mapping)):
-        raise TypeError(
-            "DataLoader: expected a tensor or array, a sequence of them, an IterableDataset, an "
-            "object with __getitem__ and __len__ or a TensorDataset, got "
-            f"{type(data).__name__}"
-        )
-    return data
-
-
-def _collate_of(one: Any, other: Any) -> Callable[[list[Any]], Any] | None:
+def _collate_of(one: Any, other: Any) -> Any:
     if one is not None and other is not None:
         raise ValueError("DataLoader: give collate_fn or collate, not both")
-    function: Callable[[list[Any]], Any] | None = other if one is None else one
-    if function is not None and not callable(function):
-        raise TypeError(f"DataLoader: collate is a function, got {type(function).__name__}")
-    return function
+    return other if one is None else one
+
+
+def _function(value: Any) -> Callable[[list[Any]], Any] | None:
+    if value is not None and not callable(value):
+        raise TypeError(f"DataLoader: collate is a function, got {type(value).__name__}")
+    return value  # type: ignore[no-any-return]
 
 
 def _taken(tensors: list[Tensor], orders: Iterator[Tensor]) -> Iterator[tuple[Tensor, ...]]:
@@ -313,10 +361,23 @@ def _as_rows(rows: Any) -> Tensor:
     return tensor
 
 
-def _begun(values: Iterator[Any]) -> Iterator[Any]:
-    """The same values, the first of them made now."""
-    first = list(itertools.islice(values, 1))
-    return itertools.chain(first, values)
+def _each(make: Callable[[Any], Any], orders: Iterator[Any]) -> Iterator[Any]:
+    # Unlike map's, a generator's StopIteration is an error, and does not end the epoch.
+    for order in orders:
+        yield make(order)
+
+
+def _parted(blocks: Iterator[Tensor], size: int, drop_last: bool) -> Iterator[Tensor]:
+    """Parts of `size` of the blocks one behind the other."""
+    rest = tw.empty(0, dtype=tw.int64)
+    for block in blocks:
+        rows = tw.concat([rest, block]) if len(rest) else block
+        whole_parts = len(rows) - len(rows) % size
+        for start in range(0, whole_parts, size):
+            yield rows[start : start + size]
+        rest = rows[whole_parts:]
+    if len(rest) and not drop_last:
+        yield rest
 
 
 def _is_place(value: Any) -> bool:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tilewright import Tensor, _core
+from tilewright import Tensor, _core, uint8
 from tilewright.cache import cache_folder
 from tilewright.data.idx import read_idx
 from tilewright.extras import require
@@ -80,8 +80,8 @@ def _names(name: str) -> tuple[str, str]:
 def _read_split(folder: Path, split: str, download: bool) -> tuple[Tensor, Tensor]:
     image_path = _find(folder, f"{split}-images-idx3-ubyte", download)
     label_path = _find(folder, f"{split}-labels-idx1-ubyte", download)
-    images = read_idx(image_path, (None, 28, 28))
-    labels = read_idx(label_path, (None,))
+    images = read_idx(image_path, (None, 28, 28), dtype=uint8)
+    labels = read_idx(label_path, (None,), dtype=uint8)
     if images.shape[0] != labels.shape[0]:
         raise ValueError(
             f"mnist: {image_path} has {images.shape[0]} images, "

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.data.byte_order import read_elements
+from tilewright.data.compressed import Bound
 
 _MAGIC = b"\x93NUMPY"
 # NumPy itself refuses longer headers, for the same reason: evaluating them takes memory and time.
@@ -31,36 +33,59 @@ class Header(NamedTuple):
     dtype: Any
     fortran_order: bool
     offset: int
+    order: str  # of the bytes: '<', '>', or '|' where there is none
 
 
 def read_npy(path: str | os.PathLike[str]) -> Tensor:
     """The array of a .npy file, in row-major order.
 
-    Raises FileNotFoundError, ValueError for a damaged file and for foreign byte order, TypeError
-    for element types that Tilewright does not have.
+    Elements of the other byte order are turned round. Raises FileNotFoundError, ValueError for a
+    damaged file, TypeError for element types that Tilewright does not have.
     """
     with open(path, "rb") as file:
-        return _array(file.read(), os.fspath(path))
+        content = file.read()
+    name = os.fspath(path)
+    return _array(content, parse_header(content[:LARGEST_START_BYTES], name), name)
 
 
-def read_npz(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+def read_npz(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> dict[str, Tensor]:
     """The arrays of a .npz file by name, compressed or not.
 
-    Raises FileNotFoundError, ValueError for a damaged file, and what `read_npy` raises, with the
-    array's name.
+    Together they may take `max_bytes` (default: a GiB, or 64 times the file's size); no more than
+    that is expanded. Raises FileNotFoundError, ValueError for a damaged file, and what `read_npy`
+    raises, with the array's name.
     """
     name = os.fspath(path)
+    bound = Bound(name, os.path.getsize(path), max_bytes)
     try:
         with zipfile.ZipFile(path) as archive:
             return {
-                entry.removesuffix(".npy"): _array(archive.read(entry), f"{name}: {entry}")
-                for entry in archive.namelist()
+                entry.filename.removesuffix(".npy"): _entry(archive, entry, name, bound)
+                for entry in archive.infolist()
             }
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
         # A damaged directory may say that an array begins before the file.
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise
         raise ValueError(f"{name}: damaged, or not a .npz file: {error}") from None
+
+
+def _entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, bound: Bound) -> Tensor:
+    """One array; of what does not fit its header only the first byte too many is expanded."""
+    name = f"{name}: {entry.filename}"
+    with archive.open(entry) as stream:
+        start = stream.read(LARGEST_START_BYTES)
+        header = parse_header(start, name)
+        size = header.offset + _size_bytes(header, name)
+        bound.take(max(size, len(start)))
+        rest = stream.read(size - len(start) + 1) if size >= len(start) else b""
+    return _array(start + rest, header, name)
+
+
+def _size_bytes(header: Header, name: str) -> int:
+    if not all(type(size) is int and size >= 0 for size in header.shape):
+        raise ValueError(f"{name}: damaged .npy header: shape {header.shape}")
+    return math.prod(header.shape) * int(header.dtype.itemsize)
 
 
 def parse_header(start: bytes, name: str) -> Header:
@@ -86,16 +111,14 @@ def parse_header(start: bytes, name: str) -> Header:
         complete = False
     if not complete or not isinstance(header["shape"], tuple):
         raise ValueError(f"{name}: damaged .npy header")
-    dtype = _dtype(header["descr"], name)
-    return Header(header["shape"], dtype, bool(header["fortran_order"]), first + length)
+    descr = header["descr"]
+    dtype = _dtype(descr, name)
+    return Header(header["shape"], dtype, bool(header["fortran_order"]), first + length, descr[0])
 
 
-def _array(content: bytes, name: str) -> Tensor:
-    header = parse_header(content[:LARGEST_START_BYTES], name)
+def _array(content: bytes, header: Header, name: str) -> Tensor:
     shape = header.shape
-    if not all(type(size) is int and size >= 0 for size in shape):
-        raise ValueError(f"{name}: damaged .npy header: shape {shape}")
-    needed, there = math.prod(shape) * header.dtype.itemsize, len(content) - header.offset
+    needed, there = _size_bytes(header, name), len(content) - header.offset
     if needed != there:
         wrong = "truncated" if needed > there else "damaged"
         raise ValueError(
@@ -104,7 +127,7 @@ def _array(content: bytes, name: str) -> Tensor:
         )
     if not needed:
         return tw.empty(shape, dtype=header.dtype)
-    elements = _elements(memoryview(content)[header.offset :], header.dtype, name)
+    elements = _elements(memoryview(content)[header.offset :], header, name)
     if header.fortran_order:
         return (
             elements.reshape(shape[::-1]).permute_dims(tuple(range(len(shape)))[::-1]).contiguous()
@@ -112,14 +135,13 @@ def _array(content: bytes, name: str) -> Tensor:
     return elements.reshape(shape)
 
 
-def _elements(content: memoryview, dtype: Any, name: str) -> Tensor:
-    if dtype == tw.bool:
+def _elements(content: memoryview, header: Header, name: str) -> Tensor:
+    if header.dtype == tw.bool:
         numbers = tw.frombuffer(content, dtype=tw.uint8)
         if numbers.max().item() > 1:
             raise ValueError(f"{name}: damaged: a bool byte is neither 0 nor 1")
         return numbers.astype(tw.bool)
-    # A copy, because the file's bytes are read-only and need not lie at a multiple of their size.
-    return tw.frombuffer(bytes(content), dtype=dtype).copy()
+    return read_elements(content, header.dtype, header.order)
 
 
 def _dtype(descr: Any, name: str) -> Any:
@@ -130,11 +152,6 @@ def _dtype(descr: Any, name: str) -> Any:
         )
     kinds = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
     known = isinstance(descr, str) and descr[1:2] in kinds and descr[2:].isdigit()
-    if known and descr[0] == ">":
-        raise ValueError(
-            f"{name}: elements {descr!r} have foreign byte order; "
-            "save array.astype(array.dtype.newbyteorder('='))"
-        )
     if isinstance(descr, str) and descr[1:] == "b1":
         return tw.bool
     dtype = getattr(tw, f"{kinds[descr[1]]}{8 * int(descr[2:])}", None) if known else None

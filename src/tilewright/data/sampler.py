@@ -5,12 +5,16 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import tilewright as tw
 from tilewright import Generator, Tensor
 from tilewright.data.checks import generator_of, switch, whole
+from tilewright.foreign import is_array
+
+# Item numbers that are made at once (8 MiB): an epoch may be longer than memory is large.
+BLOCK = 1 << 20
 
 
 class Sampler:
@@ -27,10 +31,48 @@ class Sampler:
     """
 
     def __iter__(self) -> Iterator[int]:
-        order = getattr(self, "order", None)
-        if order is None:
+        if (parts := _parts(self)) is None:
             raise NotImplementedError(f"{type(self).__name__}: define __iter__()")
-        return iter(order().tolist())
+        return itertools.chain.from_iterable(part.tolist() for part in begun(parts))
+
+
+def blocks_of(sampler: Any) -> Iterator[Tensor] | None:
+    """A new epoch in tensors, where iterating would give the same; None for all other samplers."""
+    own = isinstance(sampler, Sampler) and type(sampler).__iter__ is Sampler.__iter__
+    return _parts(sampler) if own else None
+
+
+def _parts(sampler: Sampler) -> Iterator[Tensor] | None:
+    """By what the class defines: an attribute `order` of the sampler is its user's own."""
+    for kind in type(sampler).__mro__:
+        if "_epoch_blocks" in vars(kind):
+            return vars(kind)["_epoch_blocks"](sampler)  # type: ignore[no-any-return]
+        if callable(vars(kind).get("order")):
+            return iter([vars(kind)["order"].__get__(sampler)()])
+    return None
+
+
+def begun(values: Iterator[Any]) -> Iterator[Any]:
+    """The same values, the first of them made now."""
+    first = list(itertools.islice(values, 1))
+    return itertools.chain(first, values)
+
+
+def counted(rows: int) -> Iterator[Tensor]:
+    """0 to rows - 1 in blocks."""
+    return (tw.arange(at, min(at + BLOCK, rows)) for at in range(0, rows, BLOCK))
+
+
+def _drawn_in_blocks(
+    count: int, generator: Generator | None, draw: Callable[[int, Generator | None], Tensor]
+) -> Iterator[Tensor]:
+    """`draw` of so many numbers; where they are many, from a generator that the given one seeds."""
+    if count <= BLOCK:
+        yield draw(count, generator)
+        return
+    own = tw.Generator(int(tw.randint(0, 2**63 - 1, (1,), generator=generator).item()))
+    for at in range(0, count, BLOCK):
+        yield draw(min(BLOCK, count - at), own)
 
 
 class SequentialSampler(Sampler):
@@ -51,6 +93,9 @@ class SequentialSampler(Sampler):
         """The item numbers of an epoch."""
         return tw.arange(len(self))
 
+    def _epoch_blocks(self) -> Iterator[Tensor]:
+        return counted(len(self))
+
 
 class RandomSampler(Sampler):
     """Items in random order; with `replacement` each drawn from all.
@@ -70,17 +115,29 @@ class RandomSampler(Sampler):
         num_samples: int | None = None,
         generator: Generator | None = None,
     ) -> None:
-        rows = len(data_source)
         self.data_source = data_source
         self.replacement = switch("RandomSampler", "replacement", replacement)
-        self.num_samples = (
-            rows if num_samples is None else whole("RandomSampler", "num_samples", num_samples, 0)
-        )
         self.generator = generator_of("RandomSampler", None, generator)
-        if self.num_samples > rows and not (replacement and rows):
+        self.num_samples = num_samples
+
+    @property
+    def num_samples(self) -> int:
+        """The length of an epoch: that of the data set, as it is now, unless another was set."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    @num_samples.setter
+    def num_samples(self, value: int | None) -> None:
+        self._num_samples = (
+            None if value is None else whole("RandomSampler", "num_samples", value, 0)
+        )
+        self._check_size()
+
+    def _check_size(self) -> None:
+        rows = len(self.data_source)
+        if self.num_samples > rows and not (self.replacement and rows):
             raise ValueError(
-                f"RandomSampler: num_samples {num_samples} is more than the {rows} items there "
-                "are; give replacement=True to draw some again"
+                f"RandomSampler: num_samples {self.num_samples} is more than the {rows} items "
+                "there are; give replacement=True to draw some again"
             )
 
     def __len__(self) -> int:
@@ -88,10 +145,18 @@ class RandomSampler(Sampler):
 
     def order(self) -> Tensor:
         """The item numbers of a new epoch."""
-        rows = len(self.data_source)
-        if self.replacement and self.num_samples:
-            return tw.randint(0, rows, (self.num_samples,), generator=self.generator)
-        return tw.randperm(rows, generator=self.generator)[: self.num_samples]
+        return joined(self._epoch_blocks())
+
+    def _epoch_blocks(self) -> Iterator[Tensor]:
+        self._check_size()
+        rows, count = len(self.data_source), self.num_samples
+        if not (self.replacement and count):
+            return iter([tw.randperm(rows, generator=self.generator)[:count]])
+        return _drawn_in_blocks(
+            count,
+            self.generator,
+            lambda size, generator: tw.randint(0, rows, (size,), generator=generator),
+        )
 
 
 class SubsetRandomSampler(Sampler):
@@ -127,6 +192,8 @@ class WeightedRandomSampler(Sampler):
     [1, 1, 1, 1]
     """
 
+    weights: Tensor
+
     def __init__(
         self,
         weights: Sequence[float] | Tensor,
@@ -134,17 +201,22 @@ class WeightedRandomSampler(Sampler):
         replacement: bool = True,
         generator: Generator | None = None,
     ) -> None:
-        values = weights if isinstance(weights, Tensor) else tw.asarray(list(weights))
-        self.weights = values.astype(tw.float64)
-        self.num_samples = whole("WeightedRandomSampler", "num_samples", num_samples, 0)
         self.replacement = switch("WeightedRandomSampler", "replacement", replacement)
         self.generator = generator_of("WeightedRandomSampler", None, generator)
-        numbers = self.weights.tolist() if self.weights.ndim == 1 else []
-        if self.weights.ndim != 1 or not all(0 <= w < float("inf") for w in numbers):
-            raise ValueError(
-                "WeightedRandomSampler: weights are finite numbers from 0, one an item"
-            )
-        positive = sum(w > 0 for w in numbers)
+        self.num_samples = num_samples
+        self.weights = _weights(weights)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "num_samples":
+            value = whole("WeightedRandomSampler", "num_samples", value, 0)
+        if name == "weights":
+            value = _weights(value)
+        super().__setattr__(name, value)
+        if hasattr(self, "weights"):
+            self._check_size()
+
+    def _check_size(self) -> None:
+        positive = int(tw.sum(self.weights > 0).item())
         if positive < (1 if self.replacement else self.num_samples):
             raise ValueError(
                 f"WeightedRandomSampler: {positive} weights above 0 do not give "
@@ -156,13 +228,21 @@ class WeightedRandomSampler(Sampler):
 
     def order(self) -> Tensor:
         """The item numbers of a new epoch."""
-        return tw.asarray(self._drawn(), dtype=tw.int64)
+        return joined(self._epoch_blocks())
 
-    def _drawn(self) -> list[int]:
+    def _epoch_blocks(self) -> Iterator[Tensor]:
+        self._check_size()
         weights = self.weights.tolist()
-        if self.replacement:
-            return weighted_choices(weights, self._uniform(self.num_samples))
-        draws = self._uniform(len(weights))
+        if not self.replacement:
+            return iter([tw.asarray(self._drawn_once(weights), dtype=tw.int64)])
+
+        def draw(size: int, generator: Generator | None) -> Tensor:
+            return tw.asarray(weighted_choices(weights, _uniform(size, generator)), dtype=tw.int64)
+
+        return _drawn_in_blocks(self.num_samples, self.generator, draw)
+
+    def _drawn_once(self, weights: list[float]) -> list[int]:
+        draws = _uniform(len(weights), self.generator)
         # 1 - u, because u may be 0.
         keys = {
             i: math.log(1 - u) / w
@@ -171,9 +251,23 @@ class WeightedRandomSampler(Sampler):
         }
         return sorted(keys, key=lambda i: -keys[i])[: self.num_samples]
 
-    def _uniform(self, count: int) -> list[float]:
-        draws: list[float] = tw.rand((count,), dtype=tw.float64, generator=self.generator).tolist()
-        return draws
+
+def _weights(values: Any) -> Tensor:
+    """In float64, in which Python has its numbers."""
+    weights = tw.asarray(values if is_array(values) else list(values), dtype=tw.float64)
+    if weights.ndim != 1 or not all(0 <= w < math.inf for w in weights.tolist()):
+        raise ValueError("WeightedRandomSampler: weights are finite numbers from 0, one an item")
+    return weights
+
+
+def _uniform(count: int, generator: Generator | None) -> list[float]:
+    draws: list[float] = tw.rand((count,), dtype=tw.float64, generator=generator).tolist()
+    return draws
+
+
+def joined(parts: Iterator[Tensor]) -> Tensor:
+    """The blocks in one tensor."""
+    return tw.concat(list(parts))
 
 
 class BatchSampler:
@@ -185,11 +279,18 @@ class BatchSampler:
     """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool = False) -> None:
-        if not hasattr(sampler, "__iter__"):
-            raise TypeError(f"BatchSampler: sampler is a {type(sampler).__name__}, not iterable")
         self.sampler = sampler
-        self.batch_size = whole("BatchSampler", "batch_size", batch_size, 1)
-        self.drop_last = switch("BatchSampler", "drop_last", drop_last)
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "sampler" and not hasattr(value, "__iter__"):
+            raise TypeError(f"BatchSampler: sampler is a {type(value).__name__}, not iterable")
+        if name == "batch_size":
+            value = whole("BatchSampler", "batch_size", value, 1)
+        if name == "drop_last":
+            value = switch("BatchSampler", "drop_last", value)
+        super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[list[int]]:
         batch: list[int] = []

@@ -6,6 +6,7 @@ Images are (n, height, width) or (n, channels, height, width), of any dtype. Wit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -158,9 +159,25 @@ def pad(images: Tensor, pixels: int, fill: float = 0.0) -> Tensor:
         return images
     *before, height, width = images.shape
     sizes = (*before, height + 2 * pixels, width + 2 * pixels)
-    padded = tw.full(sizes, fill, dtype=images.dtype)
+    padded = tw.full(sizes, _checked_fill(fill, images.dtype), dtype=images.dtype)
     padded[..., pixels : pixels + height, pixels : pixels + width] = images
     return padded
+
+
+def _checked_fill(fill: Any, dtype: Any) -> Any:
+    """The fill; raises ValueError for one that pixels of the type would not keep."""
+    if not isinstance(fill, (bool, int, float)):
+        raise TypeError(f"pad: fill is a number, got {fill!r}")
+    if dtype.name.startswith(("float", "bfloat", "complex")):
+        kept = not math.isfinite(fill) or abs(fill) <= tw.finfo(dtype).max
+    elif dtype == tw.bool:
+        kept = fill in (0, 1)
+    else:
+        limits = tw.iinfo(dtype)
+        kept = limits.min <= fill <= limits.max and fill == int(fill)
+    if not kept:
+        raise ValueError(f"pad: fill {fill} is no {dtype.name}, the type of the images")
+    return fill
 
 
 def crop(images: Tensor, size: tuple[int, int], tops: Tensor, lefts: Tensor) -> Tensor:

@@ -8,7 +8,8 @@ networks", ICML 2013.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 
 import tilewright as tw
 from tilewright import Tensor
@@ -36,7 +37,9 @@ def get_total_norm(
     >>> tw.nn.utils.get_total_norm([tw.asarray([3.0]), tw.asarray([[4.0]])]).item()
     5.0
     """
-    return _total_norm("get_total_norm", _listed(tensors), norm_type, error_if_nonfinite)
+    return _total_norm(
+        "get_total_norm", _listed("get_total_norm", tensors), norm_type, error_if_nonfinite
+    )
 
 
 def clip_grad_norm_(
@@ -49,7 +52,8 @@ def clip_grad_norm_(
     """Scales all gradients in place so that their norm together is at most `max_norm`.
 
     Returns the norm that they had. Parameters without a gradient do not count. Raises RuntimeError,
-    before anything is changed, for a norm that is inf or NaN where `error_if_nonfinite`.
+    before anything is changed, for a norm that is inf or NaN where `error_if_nonfinite`, ValueError
+    for a max_norm below 0. Warns of an iterator that is at its end.
 
     Shapes: parameters of any shapes; the result has no dimensions.
     Types: floating. Result: float32, of float64 float64.
@@ -60,9 +64,10 @@ def clip_grad_norm_(
     >>> tw.nn.utils.clip_grad_norm_([x], 1.0).item(), [round(v, 3) for v in x.grad.tolist()]
     (5.0, [0.6, 0.8])
     """
-    grads = _grads(parameters)
+    limit = _limit("clip_grad_norm_: max_norm", max_norm)
+    grads = _grads("clip_grad_norm_", parameters)
     total = _total_norm("clip_grad_norm_", grads, norm_type, error_if_nonfinite)
-    _scale(grads, max_norm, total)
+    _scale(grads, limit, total)
     return total
 
 
@@ -76,10 +81,11 @@ def clip_grads_with_norm_(
 
     Shapes: parameters of any shapes, total_norm ().
     Types: floating. Result: None.
-    Raises TypeError for parameters that are no tensors.
+    Raises TypeError for parameters that are no tensors, ValueError for a limit below 0.
     Source: PyTorch's torch.nn.utils.clip_grads_with_norm_.
     """
-    _scale(_grads(parameters), max_norm, total_norm)
+    limit = _limit("clip_grads_with_norm_: max_norm", max_norm)
+    _scale(_grads("clip_grads_with_norm_", parameters), limit, total_norm)
 
 
 def clip_grad_value_(
@@ -89,10 +95,11 @@ def clip_grad_value_(
 
     Shapes: parameters of any shapes.
     Types: floating. Result: None.
-    Raises TypeError for parameters that are no tensors.
+    Raises TypeError for parameters that are no tensors, ValueError for a limit below 0.
     Source: PyTorch's torch.nn.utils.clip_grad_value_.
     """
-    _change(_grads(parameters), float(clip_value), tw._core.clip_all)
+    limit = _limit("clip_grad_value_: clip_value", clip_value)
+    _change(_grads("clip_grad_value_", parameters), limit, tw._core.clip_all)
 
 
 def _total_norm(
@@ -110,9 +117,9 @@ def _total_norm(
     return total
 
 
-def _scale(grads: list[Tensor], max_norm: float, total: Tensor) -> None:
+def _scale(grads: list[Tensor], limit: float, total: Tensor) -> None:
     with tw.no_grad():
-        factor = tw.minimum(float(max_norm) / (total + _EPS), 1.0)
+        factor = tw.minimum(limit / (total + _EPS), 1.0)
     _change(grads, factor, tw._core.scale_all)
 
 
@@ -122,14 +129,28 @@ def _change(grads: list[Tensor], number: float | Tensor, change: Callable[..., N
             change(grads, number=number)
 
 
-def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    grads = [parameter.grad for parameter in _listed(parameters)]
+def _limit(what: str, value: float) -> float:
+    """The number; below 0 it would turn gradients round."""
+    limit = float(value)
+    if not limit >= 0:
+        raise ValueError(f"{what} must be at least 0, got {value}")
+    return limit
+
+
+def _grads(function: str, parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    grads = [parameter.grad for parameter in _listed(function, parameters)]
     return [grad for grad in grads if grad is not None]
 
 
-def _listed(tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
+def _listed(function: str, tensors: Tensor | Iterable[Tensor]) -> list[Tensor]:
     listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     for x in listed:
         if not isinstance(x, Tensor):
             raise TypeError(f"expected tensors, got {type(x).__name__}")
+    if not listed and isinstance(tensors, Iterator):
+        warnings.warn(
+            f"{function}: the iterator gives no tensors, so that nothing is done; one that was "
+            "used before is at its end: give model.parameters() anew, or a list",
+            stacklevel=4,
+        )
     return listed
