@@ -190,3 +190,42 @@ def test_a_layer_and_its_batch_norm_become_one(make, norm, shape, affine: bool, 
         nn.utils.fuse_conv_bn_eval(layer.train(), bn)
     with pytest.raises(RuntimeError, match="the norm has no running statistics"):
         nn.utils.fuse_conv_bn_eval(layer.eval(), norm(6, track_running_stats=False).eval())
+
+
+def test_limits_of_gradients_are_not_negative() -> None:
+    clips = nn.utils
+    x = tw.zeros((2,), requires_grad=True)
+    x.grad = tw.asarray([3.0, 4.0])
+    for limit in (-1, -1e-300, float("nan")):
+        for call in (
+            lambda limit=limit: clips.clip_grad_norm_([x], limit),
+            lambda limit=limit: clips.clip_grads_with_norm_([x], limit, tw.asarray(5.0)),
+            lambda limit=limit: clips.clip_grad_value_([x], limit),
+        ):
+            with pytest.raises(ValueError, match=r"clip_\w+: \w+ must be at least 0, got"):
+                call()
+    assert x.grad.tolist() == [3.0, 4.0]
+    clips.clip_grad_norm_([x], float("inf"))
+    assert x.grad.tolist() == [3.0, 4.0]
+    clips.clip_grad_norm_([x], 0)
+    assert x.grad.tolist() == [0.0, 0.0]
+
+
+def test_an_iterator_at_its_end_is_told_of() -> None:
+    model = nn.Linear(2, 2)
+    parameters = model.parameters()
+    clips = nn.utils
+    clips.clip_grad_norm_(parameters, 1.0)
+    calls = {
+        "clip_grad_norm_": lambda: clips.clip_grad_norm_(parameters, 1.0),
+        "clip_grad_value_": lambda: clips.clip_grad_value_(parameters, 1.0),
+        "clip_grads_with_norm_": lambda: clips.clip_grads_with_norm_(
+            parameters, 1.0, tw.asarray(1.0)
+        ),
+        "get_total_norm": lambda: clips.get_total_norm(parameters),
+    }
+    for name, call in calls.items():
+        with pytest.warns(UserWarning, match=f"{name}: the iterator gives no tensors") as told:
+            call()
+        assert told[0].filename == __file__
+    clips.clip_grad_norm_([], 1.0)  # a list has no end behind it

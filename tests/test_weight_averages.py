@@ -216,3 +216,93 @@ class TestEMA:
     def test_decays(self, decay):
         with pytest.raises(ValueError, match=r"EMA: decay (lies in \[0, 1\]|must be finite)"):
             EMA(nn.Linear(1, 1), decay=decay)
+
+
+class TestChangesOfModels:
+    @staticmethod
+    def models(library):
+        class InOrder(library.nn.Module):
+            def __init__(self, names):
+                super().__init__()
+                for name in names:
+                    setattr(self, name, library.nn.Linear(2, 2))
+                    self.get_submodule(name).register_buffer("mean", library.zeros(2))
+
+        return InOrder("ab"), InOrder("ba")
+
+    @pytest.mark.parametrize("use_buffers", [False, True])
+    def test_tensors_are_paired_by_name(self, use_buffers):
+        first, second = self.models(tw)
+        averaged = swa_utils.AveragedModel(first, use_buffers=use_buffers)
+        ema = EMA(first, 0.5)
+        ema.model = second
+        for value in (1.0, 3.0):
+            for name, tensor in (*second.named_parameters(), *second.named_buffers()):
+                tensor.detach().fill_(value if name.startswith("a") else -value)
+            averaged.update_parameters(second)
+            ema.update()
+        held = dict(averaged.module.named_parameters()) | dict(averaged.module.named_buffers())
+        for name, tensor in held.items():
+            size = 2.0 if use_buffers or not name.endswith("mean") else 3.0
+            want = size if name.startswith("a") else -size
+            assert tensor.reshape((-1,)).tolist() == [want] * tensor.size, name
+        assert all(
+            bool(((x > 0) == name.startswith("a")).all()) for name, x in ema.averages.items()
+        )
+
+    def test_functions_changed_later_are_taken(self):
+        model = nn.Linear(1, 1, bias=False)
+        averaged = swa_utils.AveragedModel(model)
+        assert (averaged.avg_fn, averaged.multi_avg_fn) == (None, None)
+
+        def update(value):
+            model.weight.detach().fill_(value)
+            averaged.update_parameters(model)
+            return averaged.module.weight.item()
+
+        assert [update(0.0), update(2.0)] == [0.0, 1.0]
+        averaged.avg_fn = lambda average, weight, count: weight * 10
+        assert update(3.0) == 30.0
+        averaged.multi_avg_fn = lambda averages, weights, count: averages[0].fill_(count)
+        assert update(3.0) == 3.0
+        averaged.avg_fn = averaged.multi_avg_fn = None
+        assert update(8.0) == 4.0
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_averages_of_16_bits_go_on(dtype):
+    """A thousandth of the way is less than half of a last place: rounded each time, none moves."""
+    model = nn.Linear(1, 1, bias=False, dtype=getattr(tw, dtype))
+    model.register_buffer("mean", tw.ones(1, dtype=getattr(tw, dtype)))
+    model.weight.detach().fill_(1.0)
+    decay, updates = 0.999, 1500
+    averaged = {
+        "multi": swa_utils.AveragedModel(
+            model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(decay), use_buffers=True
+        ),
+        "single": swa_utils.AveragedModel(model, avg_fn=swa_utils.get_ema_avg_fn(decay)),
+    }
+    ema = EMA(model, decay)
+    for each in averaged.values():
+        each.update_parameters(model)
+    model.weight.detach().fill_(2.0)
+    model.mean.fill_(2.0)
+    for _ in range(updates):
+        ema.update()
+        for name in list(averaged):
+            averaged[name].update_parameters(model)
+            if _ == 700:
+                averaged[name] = copy.deepcopy(averaged[name])
+    want = 2 - decay**updates
+    for each in averaged.values():
+        assert each.module.weight.dtype == getattr(tw, dtype)
+        assert each.module.weight.item() == pytest.approx(want, rel=2**-8)
+    assert averaged["multi"].module.mean.item() == pytest.approx(want, rel=2**-8)
+    assert ema.averages["weight"].item() == pytest.approx(want, rel=1e-5)
+    with ema.averaged():
+        assert model.weight.item() == pytest.approx(want, rel=2**-8)
+    assert model.weight.item() == 2.0
+    # What is written into the module is what goes on.
+    averaged["multi"].module.weight.detach().fill_(-4.0)
+    averaged["multi"].update_parameters(model)
+    assert averaged["multi"].module.weight.item() == pytest.approx(-3.994, rel=2**-8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 from tilewright import _core
@@ -33,3 +34,15 @@ def cache_folder() -> str:
 def tuning_path() -> str:
     """The table of `tilewright tune`, whether or not it exists."""
     return os.path.join(cache_folder(), "tuning.json")
+
+
+def make_folder(folder: str) -> None:
+    """Makes it where it is missing, for this user alone."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+
+
+def may_be_of_others(status: os.stat_result) -> bool:
+    """Whether a user other than this one and the system's may have written a file."""
+    if not hasattr(os, "geteuid"):  # on Windows the profile's folders are the user's
+        return False
+    return status.st_uid not in (0, os.geteuid()) or bool(status.st_mode & stat.S_IWOTH)

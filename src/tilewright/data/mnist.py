@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tilewright import Tensor, _core, uint8
-from tilewright.cache import cache_folder
+from tilewright.cache import cache_folder, make_folder
 from tilewright.data.idx import read_idx
 from tilewright.extras import require
 
@@ -105,6 +105,7 @@ def _find(folder: Path, name: str, download: bool) -> Path:
 
 def _download(folder: Path, name: str) -> Path:
     pooch: Any = require("pooch", purpose="downloading MNIST", install="tilewright[data]")
+    make_folder(os.fspath(folder))
     return Path(
         pooch.retrieve(
             f"{_MIRROR}{name}.gz",

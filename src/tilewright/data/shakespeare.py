@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tilewright.cache import make_folder
 from tilewright.data.mnist import default_folder
 from tilewright.extras import require
 
@@ -48,5 +49,6 @@ def _find(given: Path, download: bool) -> Path:
         missing = f"no {_FILE} in {given}" if given.is_dir() else f"no file or folder {given}"
         raise FileNotFoundError(f"tinyshakespeare: {missing}; {_REMEDY}")
     pooch: Any = require("pooch", purpose="downloading the text", install="tilewright[data]")
+    make_folder(os.fspath(given))
     found = pooch.retrieve(_URL, known_hash=f"sha256:{_SHA256}", fname=_FILE, path=given)
     return Path(found)

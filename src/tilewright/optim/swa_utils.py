@@ -21,9 +21,8 @@ from tilewright.optim.optimizer import Optimizer
 from tilewright.optim.settings import check_number
 
 _Average = Callable[[Sequence[Tensor], Sequence[Tensor], int], None]
-
-
 _OneAverage = Callable[[Tensor, Tensor, Any], Tensor]
+_HALVES = (tw.float16, tw.bfloat16)
 
 
 def _check_decay(name: str, decay: Any) -> None:
@@ -81,10 +80,11 @@ class AveragedModel(Module):
 
     `update_parameters(model)` after each step of the optimiser; the first call copies. Averages are
     equal unless `multi_avg_fn` says otherwise, such as `get_ema_multi_avg_fn(0.999)`, or `avg_fn`,
-    avg_fn(average, weight, count) of each tensor. Buffers are averaged with `use_buffers`, else
-    they are the model's newest. Source: P. Izmailov et al., "Averaging weights leads to wider
-    optima and better generalization", UAI 2018; B. Polyak and A. Juditsky, "Acceleration of
-    stochastic approximation by averaging" (1992).
+    avg_fn(average, weight, count) of each tensor; both may be changed later. Tensors are paired by
+    name; averages of 16-bit ones go on in float32, and the module's are those rounded. Buffers are
+    averaged with `use_buffers`, else they are the model's newest. Source: P. Izmailov et al.,
+    "Averaging weights leads to wider optima and better generalization", UAI 2018; B. Polyak and A.
+    Juditsky, "Acceleration of stochastic approximation by averaging" (1992).
 
     Raises TypeError for what is no module or no function, ValueError for both functions at once
     and, on updates, for a model whose parameters or buffers have other names or shapes; the
@@ -115,14 +115,14 @@ class AveragedModel(Module):
                 )
         if avg_fn is not None and multi_avg_fn is not None:
             raise ValueError("AveragedModel: give avg_fn or multi_avg_fn, not both")
+        super().__init__()
         self.module = copy.deepcopy(model)
         if device is not None:
             self.module.to(device)
         self.register_buffer("n_averaged", tw.zeros((), dtype=tw.int64))
-        if avg_fn is not None:
-            multi_avg_fn = _each(avg_fn)
-        self.multi_avg_fn = multi_avg_fn or get_swa_multi_avg_fn()
+        self.avg_fn, self.multi_avg_fn = avg_fn, multi_avg_fn
         self.use_buffers = use_buffers
+        self._wide: dict[str, Tensor] = {}
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs)
@@ -131,21 +131,46 @@ class AveragedModel(Module):
         """Takes the model's present weights into the averages."""
         _check_module("AveragedModel", model)
         _check_fits(self.module, model)
-        averages, weights = _values(self.module), _values(model)
-        buffers = [b.detach() for b in self.module.buffers()], [b.detach() for b in model.buffers()]
+        averaged, others = _tensors(self.module.named_parameters()), {}
+        buffers = _tensors(self.module.named_buffers())
         if self.use_buffers:
-            averages, weights = averages + buffers[0], weights + buffers[1]
+            averaged |= buffers
+        else:
+            others = buffers
+        now = _tensors(model.named_parameters()) | _tensors(model.named_buffers())
         count = int(self.n_averaged.item())
         with tw.no_grad():
-            if count == 0:
-                for average, weight in zip(averages, weights, strict=True):
-                    average.copy_(weight)
-            else:
-                self.multi_avg_fn(averages, weights, count)
-            if not self.use_buffers:
-                for average, weight in zip(*buffers, strict=True):
-                    average.copy_(weight)
+            if count:
+                self._average(averaged, now, count)
+            for name, tensor in others.items() if count else (averaged | others).items():
+                tensor.copy_(now[name])
             self.n_averaged += 1
+
+    def _average(self, averaged: dict[str, Tensor], now: dict[str, Tensor], count: int) -> None:
+        averages = [self._widened(name, tensor) for name, tensor in averaged.items()]
+        pairs = zip(averaged, averages, strict=True)
+        weights = [now[name].to(own.device).astype(own.dtype) for name, own in pairs]
+        if self.avg_fn is not None and self.multi_avg_fn is None:
+            _each(self.avg_fn)(averages, weights, count)
+        else:
+            (self.multi_avg_fn or get_swa_multi_avg_fn())(averages, weights, count)
+        for tensor, average in zip(averaged.values(), averages, strict=True):
+            if average is not tensor:
+                tensor.copy_(average)
+
+    def _widened(self, name: str, tensor: Tensor) -> Tensor:
+        """The average to go on with: that of 16 bits in float32, which the module's is rounded
+        from, unless that was changed meanwhile. In 8 or 11 bits it would stand still."""
+        if tensor.dtype not in _HALVES:
+            return tensor
+        wide = self._wide.get(name)
+        if wide is None or wide.device != tensor.device or not _is_rounded(tensor, wide):
+            wide = self._wide[name] = tensor.astype(tw.float32)
+        return wide
+
+
+def _is_rounded(tensor: Tensor, wide: Tensor) -> bool:
+    return wide.shape == tensor.shape and bool((wide.astype(tensor.dtype) == tensor).all())
 
 
 def update_bn(loader: Iterable[Any], model: Module) -> None:
@@ -233,6 +258,10 @@ class SWALR(LRScheduler):
             group["swa_lr"] + (group["lr"] - group["swa_lr"]) * share for group in self._groups()
         ]
 
+    def _take_groups(self) -> None:
+        self._note_in_groups("swa_lr")
+        super()._take_groups()
+
     def _left(self, epoch: int) -> float:
         """The share of the way that is left at an epoch."""
         if self.anneal_epochs == 0:
@@ -267,8 +296,12 @@ def _each(function: _OneAverage) -> _Average:
     return average
 
 
-def _values(model: Module) -> list[Tensor]:
-    return [parameter.detach() for parameter in model.parameters()]
+def _tensors(named: Iterable[tuple[str, Tensor]]) -> dict[str, Tensor]:
+    return {name: tensor.detach() for name, tensor in named}
+
+
+def _for_sums(x: Tensor) -> Tensor:
+    return x.astype(tw.float32) if x.dtype in _HALVES else x
 
 
 class EMA:
@@ -276,9 +309,10 @@ class EMA:
 
     `update()` after each step of the optimiser; within `with ema.averaged():` the model has the
     averages, and its own weights again behind it. With `warmup` the first updates forget faster:
-    the decay is at most (1 + n) / (10 + n) at update n. Raises TypeError for what is no module and
-    a decay that is no number, ValueError for one outside [0, 1]; `update` raises KeyError where the
-    model has lost a parameter.
+    the decay is at most (1 + n) / (10 + n) at update n. Averages of 16-bit parameters are kept in
+    float32, where they go on below the last place of the parameters. Raises TypeError for what is
+    no module and a decay that is no number, ValueError for one outside [0, 1]; `update` raises
+    KeyError where the model has lost a parameter.
 
     >>> import tilewright as tw
     >>> model = tw.nn.Linear(2, 1)
@@ -295,14 +329,17 @@ class EMA:
         self.decay = decay
         self.warmup = warmup
         self.updates = 0
-        self.averages = {name: value.detach().copy() for name, value in model.named_parameters()}
+        self.averages = {
+            name: _for_sums(value.detach()).copy() for name, value in model.named_parameters()
+        }
 
     def update(self) -> None:
         """Moves the averages towards the model's present parameters."""
         decay = self.decay
         if self.warmup:
             decay = min(decay, (1 + self.updates) / (10 + self.updates))
-        _move(list(self.averages.values()), self._weights(), 1 - decay)
+        weights = [_for_sums(weight) for weight in self._weights()]
+        _move(list(self.averages.values()), weights, 1 - decay)
         self.updates += 1
 
     @contextmanager

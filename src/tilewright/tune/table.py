@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import tilewright as tw
 from tilewright import _core
-from tilewright.cache import tuning_path
+from tilewright.cache import make_folder, may_be_of_others, tuning_path
 
 _FORMAT = 2
 # A table has some dozens of short lines; whatever is larger is none and is not read.
@@ -293,7 +293,7 @@ def check_writable() -> None:
     """Raises early what would fail at a long measurement's end."""
     folder = os.path.dirname(path())
     try:
-        os.makedirs(folder, exist_ok=True)
+        make_folder(folder)
         probe = f"{path()}.{os.getpid()}.probe"
         with open(probe, "xb"):
             pass
@@ -338,12 +338,15 @@ def read(origin: str) -> Table:
 
 
 def _parse(origin: str) -> dict[str, Any]:
-    status = os.stat(origin)
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError("no regular file")
-    if status.st_size > _LARGEST_BYTES:
-        raise ValueError(f"damaged: {status.st_size} bytes are no table")
-    with open(origin, "rb") as file:
+    # A pipe would block. What is checked is what is open, whatever the name means by then.
+    with open(os.open(origin, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("no regular file")
+        if may_be_of_others(status):
+            raise ValueError("another user may have written it; only your own table is read")
+        if status.st_size > _LARGEST_BYTES:
+            raise ValueError(f"damaged: {status.st_size} bytes are no table")
         text = file.read(_LARGEST_BYTES)
     try:
         content = json.loads(text.decode())

@@ -55,9 +55,9 @@ class SequentialLR(LRScheduler):
             current.step()
         self._last_lr = self._rates()
 
-    def _advance(self, epoch: int) -> None:
-        self.last_epoch = epoch
-        self._schedulers[bisect_right(self._milestones, epoch)]._restart()
+    def _begin(self) -> None:
+        self.last_epoch = 0
+        self._schedulers[bisect_right(self._milestones, 0)]._restart()
         self._last_lr = self._rates()
 
     def state_dict(self) -> dict[str, Any]:
@@ -94,9 +94,9 @@ class ChainedScheduler(LRScheduler):
             scheduler.step()
         self._last_lr = self._rates()
 
-    def _advance(self, epoch: int) -> None:
+    def _begin(self) -> None:
         for scheduler in self._schedulers:
-            scheduler._advance(epoch)
+            scheduler._begin()
         self._last_lr = self._rates()
 
     def state_dict(self) -> dict[str, Any]:

@@ -185,6 +185,11 @@ class OneCycleLR(LRScheduler):
             for group, of_group in zip(groups, values, strict=True):
                 group[name] = of_group
 
+    def _take_groups(self) -> None:
+        momenta = ("base_momentum", "max_momentum") if self.cycle_momentum else ()
+        self._note_in_groups("max_lr", "initial_lr", "min_lr", *momenta)
+        super()._take_groups()
+
     def get_lr(self) -> list[float]:
         step = self.last_epoch
         if step > self.total_steps:
@@ -225,6 +230,8 @@ class CyclicLR(LRScheduler):
     [0.0, 0.5, 1.0, 0.5, 0.0, 0.5]
     """
 
+    _functions = ("_scale_fn_custom",)
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -262,6 +269,13 @@ class CyclicLR(LRScheduler):
             for group, lr in zip(groups, base_lrs, strict=True):
                 group["lr"] = group["initial_lr"] = lr
         super().__init__(optimizer, last_epoch)
+
+    def _take_groups(self) -> None:
+        self._note_in_groups("initial_lr")
+        super()._take_groups()
+        lists = ["max_lrs", *(["base_momentums", "max_momentums"] if self.cycle_momentum else [])]
+        for name in lists:
+            setattr(self, name, self._for_groups(name, getattr(self, name)))
 
     def get_lr(self) -> list[float]:
         cycles, place = divmod(self.last_epoch / self.total_size, 1.0)

@@ -22,6 +22,8 @@ class LambdaLR(LRScheduler):
     another number of functions than groups and for results that are not finite.
     """
 
+    _functions = ("lr_lambdas",)
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -30,6 +32,10 @@ class LambdaLR(LRScheduler):
     ) -> None:
         self.lr_lambdas = by_group("LambdaLR: lr_lambda", lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
+
+    def _take_groups(self) -> None:
+        super()._take_groups()
+        self.lr_lambdas = self._for_groups("lr_lambda", self.lr_lambdas)
 
     def get_lr(self) -> list[float]:
         return [
@@ -45,6 +51,8 @@ class MultiplicativeLR(LRScheduler):
     another number of functions than groups and for results that are not finite.
     """
 
+    _functions = ("lr_lambdas",)
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -53,6 +61,10 @@ class MultiplicativeLR(LRScheduler):
     ) -> None:
         self.lr_lambdas = by_group("MultiplicativeLR: lr_lambda", lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
+
+    def _take_groups(self) -> None:
+        super()._take_groups()
+        self.lr_lambdas = self._for_groups("lr_lambda", self.lr_lambdas)
 
     def get_lr(self) -> list[float]:
         if self.last_epoch == 0:

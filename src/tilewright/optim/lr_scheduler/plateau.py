@@ -98,6 +98,7 @@ class ReduceLROnPlateau(LRScheduler):
         return sign * value < sign * (best * (1 - sign * self.threshold))
 
     def _reduce(self) -> None:
+        self.min_lrs = self._for_groups("min_lr", self.min_lrs)
         for group, lowest in zip(self._groups(), self.min_lrs, strict=True):
             rate = max(group["lr"] * self.factor, lowest)
             if group["lr"] - rate > self.eps:

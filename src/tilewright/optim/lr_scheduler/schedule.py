@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,8 +14,12 @@ from tilewright.optim.settings import Group, check_number
 class LRScheduler:
     """Base class: `get_lr` says what follows from the groups' present rates and `last_epoch`.
 
-    Making a schedule sets the rates of its first epoch, 0; `step` goes on to the next one. With
-    `last_epoch` given it goes on from there, with the "initial_lr" that groups hold.
+    Making a schedule calls `step`, which sets the rates of its first epoch, 0, and then goes on to
+    the next one. With `last_epoch` given it goes on from there, with the "initial_lr" that groups
+    hold. Groups that the optimiser gets later follow from then on, from the rates they have.
+
+    `state_dict` leaves out functions and keeps the attributes of other callable objects, such as
+    factors that are classes; loading sets those and never replaces a function.
 
     Every schedule raises TypeError for what is no optimiser and for settings that are no numbers,
     ValueError for settings out of range, for lists that do not have one value for each group and
@@ -32,6 +37,7 @@ class LRScheduler:
     last_epoch: int
     base_lrs: list[float]
     _last_lr: list[float]
+    _functions: tuple[str, ...] = ()  # attributes that are functions of the user's
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         check_optimizer(type(self).__name__, optimizer)
@@ -46,7 +52,7 @@ class LRScheduler:
                 )
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
-        self._advance(last_epoch + 1)
+        self.step()
 
     def get_lr(self) -> list[float]:
         """The rates of epoch `last_epoch`, by group."""
@@ -62,7 +68,8 @@ class LRScheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """All but the optimiser and functions."""
-        return {name: value for name, value in vars(self).items() if _is_saved(name, value)}
+        kept = {name: value for name, value in vars(self).items() if _is_saved(name, value)}
+        return kept | {name: _state_of(getattr(self, name)) for name in self._functions}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes a state, also that of the same schedule of PyTorch.
@@ -70,14 +77,17 @@ class LRScheduler:
         Raises TypeError for what is no dict and ValueError where it lacks a part.
         """
         check_state(type(self).__name__, state_dict)
-        own = self.state_dict()
+        own = [name for name in self.state_dict() if name not in self._functions]
         missing = [name for name in own if name not in state_dict]
         if missing:
             raise ValueError(f"{type(self).__name__}: load_state_dict: missing {missing}")
+        for name in self._functions:
+            _load_into(getattr(self, name), state_dict.get(name))
         vars(self).update({name: state_dict[name] for name in own})
 
     def _advance(self, epoch: int) -> None:
         self.last_epoch = epoch
+        self._follow_groups()
         rates = self.get_lr()
         for lr in rates:
             check_number(type(self).__name__, "lr", lr)
@@ -85,11 +95,47 @@ class LRScheduler:
             group["lr"] = lr
         self._last_lr = self._rates()
 
+    def _follow_groups(self) -> None:
+        if len(self.base_lrs) != len(self._groups()):
+            self._take_groups()
+
+    def _take_groups(self) -> None:
+        """What depends on the groups, for those that the optimiser has now."""
+        for group in self._groups():
+            group.setdefault("initial_lr", group["lr"])
+        self.base_lrs = [group["initial_lr"] for group in self._groups()]
+
+    def _for_groups(self, what: str, values: list[Any]) -> list[Any]:
+        """Values by group for the groups that there are now, where all have the same."""
+        count = len(self._groups())
+        if len(values) == count:
+            return values
+        if any(value != values[0] for value in values):
+            raise ValueError(
+                f"{type(self).__name__}: {len(values)} values of {what} for {count} groups; make "
+                "the schedule anew"
+            )
+        return values[:1] * count
+
+    def _note_in_groups(self, *names: str) -> None:
+        """The same for values that groups hold themselves."""
+        for name in names:
+            held = [group[name] for group in self._groups() if name in group]
+            values = iter(self._for_groups(name, held))
+            for group in self._groups():
+                group.setdefault(name, next(values))
+
     def _restart(self) -> None:
         """To epoch 0 from the initial rates."""
+        self._follow_groups()
         for group, base_lr in zip(self._groups(), self.base_lrs, strict=True):
             group["lr"] = base_lr
-        self._advance(0)
+        self._begin()
+
+    def _begin(self) -> None:
+        """To epoch 0 from the present rates."""
+        self.last_epoch = -1
+        self.step()
 
     def _groups(self) -> list[Group]:
         return self.optimizer.param_groups
@@ -101,11 +147,38 @@ class LRScheduler:
         return [rate * factor for rate in self._rates()]
 
 
+# Callables without a state of their own that is worth keeping.
+_FUNCTIONS = (
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    functools.partial,
+    type,
+)
+
+
 def _is_saved(name: str, value: Any) -> bool:
     if name in ("optimizer", "_schedulers"):
         return False
     items = value if isinstance(value, list) else [value]
-    return not any(isinstance(item, types.FunctionType) for item in items)
+    return not any(isinstance(item, _FUNCTIONS) for item in items)
+
+
+def _state_of(function: Any) -> Any:
+    """The attributes of a callable object, None for a function; of a list each one's."""
+    if isinstance(function, list):
+        return [_state_of(each) for each in function]
+    if function is None or isinstance(function, _FUNCTIONS) or not hasattr(function, "__dict__"):
+        return None
+    return dict(vars(function))
+
+
+def _load_into(function: Any, state: Any) -> None:
+    if isinstance(function, list):
+        for each, of_each in zip(function, state or [], strict=False):
+            _load_into(each, of_each)
+    elif isinstance(state, Mapping) and _state_of(function) is not None:
+        vars(function).update(state)
 
 
 def values_by_group(what: str, value: Any, groups: Sequence[Group]) -> list[float]:
