@@ -65,7 +65,7 @@ def test_the_layer():
         ([1], {}, "rise from 0"),
         ([0, 2, 1], {}, "rise from 0"),
         ([0, 4], {}, "rise from 0"),
-        ([0, 2], {"include_last_offset": True}, "rise from 0"),
+        ([0, 2], {"include_last_offset": True}, "rise from 0 and end with the number"),
         ([[0]], {}, "one-dimensional"),
         (None, {}, "needs offsets"),
         ([0], {"mode": "median"}, "mode is 'sum', 'mean' or 'max'"),

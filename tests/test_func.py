@@ -242,3 +242,37 @@ def test_other_threads_are_not_inside() -> None:
         other.join()
     assert not found.requires_grad
     assert found.tolist() == [3, 3, 3]
+
+
+def test_a_module_with_two_names_is_afterwards_what_it_was():
+    class Twice(tw.nn.Module):
+        def __init__(self):
+            self.a = tw.nn.Linear(2, 2)
+            self.b = self.a
+            self.norm = tw.nn.BatchNorm1d(2)
+            self.list = tw.nn.ParameterList([tw.ones(2)])
+            self.list_again = self.list
+
+        def forward(self, x):
+            return self.norm(self.b(self.a(x))) + self.list[0]
+
+    model = Twice()
+    names = [name for name, _ in model.named_parameters(remove_duplicate=False)]
+    before = {name: (x, x.tolist()) for name, x in model.state_dict(keep_vars=True).items()}
+    x = tw.asarray([[1.0, 2.0], [3.0, 5.0]])
+    for tie in (True, False):
+        given = {name: y.detach() * 2 for name, y in model.named_parameters(remove_duplicate=tie)}
+        given["norm.running_mean"] = tw.zeros(2)
+        tw.func.functional_call(model, given, x, tie_weights=tie)
+        with pytest.raises(ValueError, match="linear"):
+            tw.func.functional_call(model, given, tw.ones((2, 7)), tie_weights=tie)
+        after = model.state_dict(keep_vars=True)
+        assert [name for name, _ in model.named_parameters(remove_duplicate=False)] == names
+        for name, (tensor, values) in before.items():
+            assert after[name] is tensor
+            assert after[name].tolist() == values or name.startswith("norm.")
+    model.eval()
+    only = {"a.weight": tw.ones((2, 2))}
+    want = model.norm(tw.linear(tw.linear(x, only["a.weight"], model.a.bias), only["a.weight"],
+                                model.a.bias)) + model.list[0]  # fmt: skip
+    assert tw.func.functional_call(model, only, x).tolist() == want.tolist()

@@ -118,3 +118,34 @@ def test_a_class_on_a_lazy_one():
 
     layer = Mine(2)
     assert layer(tw.ones((5, 3))).shape == (5, 2)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_state_says_the_size(name):
+    arguments, shapes = CASES[name]
+    trained = nn.Sequential(getattr(nn, name)(size_of(name, shapes[0]), *arguments))
+    x = tw.randn(shapes[0])
+    trained(x)
+    layer = getattr(nn, f"Lazy{name}")(*arguments)
+    model = nn.Sequential(layer)
+    optimizer = tw.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(ValueError, match="unexpected: more"):
+        model.load_state_dict({**trained.state_dict(), "more": tw.ones(1)})
+    assert type(layer) is getattr(nn, f"Lazy{name}")
+    model.load_state_dict(trained.state_dict())
+    assert type(layer) is getattr(nn, name)
+    assert repr(layer) == repr(trained[0])
+    np.testing.assert_array_equal(
+        model.eval()(x).detach().numpy(), trained.eval()(x).detach().numpy()
+    )
+    before = [p.tolist() for p in model.parameters()]
+    model.train()(x).square().sum().backward()
+    optimizer.step()
+    assert not before or [p.tolist() for p in model.parameters()] != before
+
+
+def test_a_state_of_a_group():
+    trained = nn.Conv2d(6, 4, 3, groups=2)
+    layer = nn.LazyConv2d(4, 3, groups=2)
+    layer.load_state_dict(trained.state_dict())
+    assert layer.in_channels == 6

@@ -260,6 +260,10 @@ class TestNames:
         assert not layer.state_dict()["weight"].requires_grad
 
 
+def tensors_of(model) -> list:
+    return [*model.parameters(), *model.buffers()]
+
+
 class TestConversion:
     @pytest.mark.parametrize(
         ("convert", "dtype"),
@@ -302,6 +306,37 @@ class TestConversion:
         optimizer.step()
         assert seen == [tw.float64]
         assert layer.weight.tolist() != before.tolist()
+
+    @pytest.mark.parametrize(
+        "convert", [lambda m: m.to("cpu"), lambda m: m.float(), lambda m: m.cpu().to(tw.float32)]
+    )
+    def test_what_changes_nothing_leaves_graphs_and_buffers(self, convert):
+        model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+        y = model(tw.randn(4, 3)).square().sum()
+        tensors = tensors_of(model)
+        convert(model)
+        assert all(a is b for a, b in zip(tensors, tensors_of(model), strict=True))
+        y.backward()
+        assert all(x.grad is not None for x in model.parameters())
+
+    def test_shared_buffers_stay_shared(self):
+        model = nn.Sequential(nn.BatchNorm1d(2), nn.BatchNorm1d(2))
+        model[1].running_mean = model[0].running_mean
+        model.double()
+        assert model[1].running_mean is model[0].running_mean
+
+    def test_a_conversion_that_fails_changes_nothing(self):
+        class Fails(nn.Linear):
+            def _apply(self, fn):
+                fn(tw.ones(1))
+                raise RuntimeError("no")
+
+        model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+        with pytest.raises(TypeError, match="'gpu' is neither a dtype nor a device"):
+            model.to("gpu", tw.float64)
+        assert {x.dtype for x in model.parameters()} == {tw.float32}
+        with pytest.raises(RuntimeError, match="no"):
+            nn.Sequential(Fails(2, 2)).double()
 
     def test_new_memory(self):
         model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.Linear(2, 1))
@@ -464,6 +499,37 @@ class TestHooks:
         loaded(tw.ones((1, 2)))
         assert len(calls) == 2
         assert loaded.weight.tolist() == layer.weight.tolist()
+
+    def test_handles_belong_to_what_was_copied_with_them(self):
+        layer = nn.Linear(2, 1)
+        layer.handle = layer.register_forward_hook(called)
+        for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+            twin.handle.remove()
+            calls.clear()
+            twin(tw.ones((1, 2)))
+            assert not calls
+            layer(tw.ones((1, 2)))
+            assert len(calls) == 1
+        alone = copy.deepcopy(layer.handle)
+        alone.remove()
+        layer(tw.ones((1, 2)))
+        assert len(calls) == 2
+
+    def test_numbers_of_unpickled_hooks_are_not_given_again(self):
+        layer = nn.Identity()
+        for _ in range(3):
+            layer.register_forward_hook(called)
+        program = (
+            "import pickle, tilewright; layer = pickle.loads({!r}); log = []\n"
+            "handles = [layer.register_forward_hook(lambda *a: log.append(1)) for _ in range(9)]\n"
+            "print(len(layer._call_hooks.forward))"
+        )
+        layer._call_hooks.forward = {
+            number: dataclasses.replace(hook, function=print)
+            for number, hook in enumerate(layer._call_hooks.forward.values())
+        }
+        run = subprocess.check_output([sys.executable, "-c", program.format(pickle.dumps(layer))])
+        assert run == b"12\n"
 
     def test_hooks_that_were_unpickled_are_called_in_a_program_without_others(self):
         layer = nn.Identity()

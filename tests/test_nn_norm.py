@@ -177,3 +177,21 @@ def test_the_same_bits_with_any_number_of_threads() -> None:
         results.append(found)
     tw.set_num_threads(before)
     assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("momentum", [0.1, None])
+@pytest.mark.parametrize("change", ["none", "untracked"])
+def test_statistics_that_nobody_counts_are_pytorchs(momentum, change):
+    torch = pytest.importorskip("torch")
+    results = []
+    for package in (tw, torch):
+        norm = package.nn.BatchNorm1d(2, momentum=momentum)
+        if change == "none":
+            norm.num_batches_tracked = None
+        else:
+            norm.track_running_stats = False
+        norm(package.asarray([[1.0, 2.0], [3.0, 7.0]]))
+        counted = norm.num_batches_tracked
+        results.append((norm.running_mean.tolist(), counted if counted is None else int(counted)))
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-6)
+    assert results[0][1] == results[1][1]

@@ -229,3 +229,22 @@ def test_an_iterator_at_its_end_is_told_of() -> None:
             call()
         assert told[0].filename == __file__
     clips.clip_grad_norm_([], 1.0)  # a list has no end behind it
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("kind", ["Conv", "ConvTranspose"])
+def test_fused_layers_do_what_both_do(kind, groups, axes):
+    conv = getattr(tw.nn, f"{kind}{axes}d")(4, 6, 3, groups=groups)
+    bn = getattr(tw.nn, f"BatchNorm{axes}d")(6)
+    for x in (bn.running_mean, bn.running_var, bn.weight.detach(), bn.bias.detach()):
+        x.copy_(tw.rand(6) + 0.5)
+    x = tw.randn(2, 4, *(5,) * axes)
+    for bias in (True, False):
+        if not bias:
+            conv.bias = None
+        conv.requires_grad_(bias)
+        fused = tw.nn.utils.fuse_conv_bn_eval(conv.eval(), bn.eval())
+        want = bn(conv(x))
+        np.testing.assert_allclose(fused(x).detach().numpy(), want.detach().numpy(), atol=2e-5)
+        assert fused.weight.requires_grad is fused.bias.requires_grad is bias

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -209,3 +210,84 @@ def test_padded_sequences(rng) -> None:
         rnn.pad_sequence([tw.ones((2, 3)), tw.ones((2, 4))])
     with pytest.raises(ValueError, match="3 lengths for 4 sequences"):
         rnn.unpad_sequence(got, (1, 2, 3), True)
+
+
+# ---- optimizers, copies and pickles ----
+
+WAYS = {
+    "weight_norm": (nn.utils.weight_norm, nn.utils.remove_weight_norm),
+    "spectral_norm": (nn.utils.spectral_norm, nn.utils.remove_spectral_norm),
+    "parametrizations.weight_norm": (
+        nn.utils.parametrizations.weight_norm,
+        lambda m: nn.utils.parametrize.remove_parametrizations(m, "weight"),
+    ),
+    "parametrizations.spectral_norm": (
+        nn.utils.parametrizations.spectral_norm,
+        lambda m: nn.utils.parametrize.remove_parametrizations(m, "weight"),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_optimizer_trains_what_is_computed_and_what_is_left(way):
+    norm, remove = WAYS[way]
+    layer = nn.Linear(3, 2)
+    before = tw.optim.SGD(layer.parameters(), lr=0.1)
+    norm(layer)
+    inside = tw.optim.SGD(layer.parameters(), lr=0.1)
+    for optimizer in (before, inside):
+        values = layer(tw.ones((1, 3))).tolist()
+        layer(tw.ones((1, 3))).square().sum().backward()
+        layer.bias.grad = None
+        optimizer.step()
+        optimizer.zero_grad()
+        assert layer.eval()(tw.ones((1, 3))).tolist() != values
+        layer.train()
+    layer.eval()
+    values = layer(tw.ones((1, 3))).tolist()
+    remove(layer)
+    np.testing.assert_allclose(layer(tw.ones((1, 3))).tolist(), values, rtol=1e-6)
+    assert [name for name, _ in layer.named_parameters()] == ["bias", "weight"]
+    layer(tw.ones((1, 3))).square().sum().backward()
+    held = layer.weight.tolist()
+    inside.step()
+    assert layer.weight.tolist() != held
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("called", [False, True])
+def test_copies_and_pickles_are_of_their_own(way, called):
+    norm, remove = WAYS[way]
+    layer = norm(nn.Linear(3, 2))
+    x = tw.ones((1, 3))
+    if called:
+        layer(x)
+    layer.eval()
+    values = layer(x).tolist()
+    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert list(twin.state_dict()) == list(layer.state_dict())
+        twin(x).sum().backward()
+        assert all(x.grad is not None for x in twin.parameters())
+        assert all(x.grad is None for x in layer.parameters())
+        remove(twin)
+        np.testing.assert_allclose(twin(x).tolist(), values, rtol=1e-6)
+        with tw.no_grad():
+            next(layer.parameters()).mul_(1)
+        assert layer(x).tolist() == values
+        assert "weight" not in dict(layer.named_parameters())
+
+
+def test_a_plain_parametrization_leaves_the_parameter_that_it_had():
+    class Doubled(nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+    for leave in (True, False):
+        layer = nn.Linear(2, 2)
+        weight, held = layer.weight, layer.weight.tolist()
+        nn.utils.parametrize.register_parametrization(layer, "weight", Doubled())
+        nn.utils.parametrize.remove_parametrizations(layer, "weight", leave)
+        assert layer.weight is weight
+        assert weight.is_leaf
+        factor = 2 if leave else 1
+        assert weight.tolist() == [[factor * x for x in row] for row in held]

@@ -151,3 +151,18 @@ def test_damaged_data_is_refused():
     function, arguments = tw.ones((4,)).__reduce_ex__(2)
     with pytest.raises(ValueError, match="needs 16 bytes, the buffer has 8"):
         function(arguments[0], arguments[1][:8], *arguments[2:])
+
+
+def test_deep_copies_keep_gradients_as_pytorchs():
+    torch = pytest.importorskip("torch")
+    results = []
+    for package in (tw, torch):
+        x = package.ones(2, requires_grad=True)
+        p = package.nn.Parameter(package.ones(2))
+        (3 * x.sum() + p.sum()).backward()
+        y, q, pair = copy.deepcopy(x), copy.deepcopy(p), copy.deepcopy([x, x])
+        assert pair[0] is pair[1]
+        assert y.grad is not x.grad
+        y.grad.zero_()
+        results.append((x.grad.tolist(), q.grad, pair[0].grad.tolist(), y.requires_grad))
+    assert results[0] == results[1]

@@ -43,10 +43,17 @@ ABSENT = {
 }
 
 
+def _deep_copy(x: Tensor, memo: dict[int, Any]) -> Tensor:
+    from tilewright.pickling import deep_copy  # noqa: PLC0415  (imported on use)
+
+    return deep_copy(x, memo)
+
+
 def install(load: Callable[[str], Any], names: Iterable[str]) -> None:
     """Gives Tensor the functions that `load` finds by name, where it has none of its own."""
     for name in names:
         if not hasattr(Tensor, name):
             setattr(Tensor, name, LazyMethod(load, name))
+    Tensor.__deepcopy__ = _deep_copy  # type: ignore[attr-defined]
     for name, remedy in ABSENT.items():
         setattr(Tensor, name, Absent(name, remedy))

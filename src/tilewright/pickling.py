@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from typing import Any
 
@@ -31,6 +32,23 @@ def reduce(tensor: _core.Tensor, protocol: int) -> tuple[Any, ...]:
         arguments += (tensor.device,)
     state = getattr(tensor, "__dict__", None)
     return (rebuild, arguments, dict(state)) if state else (rebuild, arguments)
+
+
+def deep_copy(tensor: _core.Tensor, memo: dict[int, Any]) -> _core.Tensor:
+    """What `copy.deepcopy` makes of a tensor: its gradient is copied too.
+
+    A parameter's is not, as PyTorch has it: copies of models begin without.
+    """
+    from tilewright.nn.parameter import Parameter  # noqa: PLC0415  (which imports the package)
+
+    function, arguments, *state = tensor.__reduce_ex__(_FIRST_PROTOCOL_WITH_BUFFERS - 1)
+    copied: _core.Tensor = function(*copy.deepcopy(arguments, memo))
+    memo[id(tensor)] = copied
+    if state:
+        vars(copied).update(copy.deepcopy(state[0], memo))
+    if tensor.is_leaf and tensor.grad is not None and not isinstance(tensor, Parameter):
+        copied.grad = copy.deepcopy(tensor.grad, memo)
+    return copied
 
 
 def rebuild(

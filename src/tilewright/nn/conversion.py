@@ -36,7 +36,7 @@ def requested(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, st
         elif isinstance(value, bool):
             non_blocking = value
         elif value is not None:
-            dtype = value
+            dtype = _dtype_named(value)
     if dtype is not None:
         dtype = _dtype_named(dtype)
         if dtype not in _CONVERTIBLE:
