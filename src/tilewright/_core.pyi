@@ -2890,7 +2890,7 @@ def _to_dlpack(
     stream: object,
     max_version: object,
     dl_device: object,
-    copy: object,
+    copy: _Bool | None,
 ) -> Any: ...
 def _transfer_cancel_task(task: int) -> int:
     """Cancels a task's transfers; returns how many there were."""
@@ -3601,8 +3601,8 @@ def forced_kernel(op: str) -> str:
     """Name of the kernel forced on this thread, or ''."""
 def frac(x: Tensor) -> Tensor:
     """x - trunc(x), with the sign of x. Shapes: x of any shape; the result has it. ..."""
-def from_dlpack(x: object, *, device: str | None=None, copy: object=None) -> Tensor:
-    """A tensor over the memory of an object with __dlpack__. Shapes: the object's. ..."""
+def from_dlpack(x: object, *, device: str | None=None, copy: _Bool | None=None) -> Tensor:
+    """A tensor over the memory of an object with __dlpack__. The host's memory is ..."""
 def frombuffer(
     buffer: Buffer,
     dtype: _DTypeLike,
