@@ -145,6 +145,8 @@ bool read_few(PyObject* object, int slot, WordList& words) {
     PyObject* const item = PyTuple_GET_ITEM(object, i);
     if (!PyLong_CheckExact(item)) return false;
     values[i] = PyLong_AsSsize_t(item);
+    if (values[i] >= 0) continue;
+    if (values[i] == kNone) return false;  // read_word knows whether it could be mistaken for None
     if (values[i] == -1 && PyErr_Occurred()) {
       PyErr_Clear();
       return false;
@@ -174,7 +176,7 @@ bool read_word(const OpRecord& op, const Parameter& p, PyObject* object, WordLis
   }
   switch (p.kind) {
     case Kind::integer:
-      if (!read_integer(object, word)) return false;
+      if (!read_integer(object, word) || (p.optional && word == kNone)) return false;
       break;
     case Kind::diagonal:
       if (!read_diagonal(object, word)) return false;

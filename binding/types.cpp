@@ -284,7 +284,7 @@ static bool read_extents(PyObject* object, Shape& out, bool some_none) {
   out = Shape();
   std::int64_t extent;
   if (!PyList_Check(object) && !PyTuple_Check(object)) {
-    if (!read_integer(object, extent)) return false;
+    if (!read_integer(object, extent) || (some_none && extent == kNone)) return false;
     out.push_back(extent);
     return true;
   }
@@ -292,7 +292,7 @@ static bool read_extents(PyObject* object, Shape& out, bool some_none) {
     PyObject* const item = PySequence_Fast_GET_ITEM(object, i);
     if (some_none && item == Py_None)
       extent = kNone;
-    else if (!read_integer(item, extent))
+    else if (!read_integer(item, extent) || (some_none && extent == kNone))
       return false;
     out.push_back(extent);
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import math
 
 import numpy as np
 import pytest
@@ -484,3 +485,25 @@ def test_gradcheck() -> None:
         tw.gradcheck(Wrong.apply, z)
     with pytest.raises(TypeError, match="is complex64; differences need complex128"):
         tw.gradcheck(tw.exp, tw.ones((2,), dtype=tw.complex64).requires_grad_())
+
+
+@pytest.mark.parametrize(("dtype", "reach"), [("complex64", 25), ("complex128", 170)])
+def test_whole_powers_leave_the_range_part_by_part(dtype: str, reach: int) -> None:
+    """Where one part overflows the other is no NaN, and nothing overflows on the way."""
+    large, small = 10.0**reach, 10.0**-reach
+    for z, n, expected in (
+        (large, 2, (math.inf, 0)),
+        (-large, 3, (-math.inf, 0)),
+        (complex(0, large), 2, (-math.inf, 0)),
+        (complex(0, large), 3, (0, -math.inf)),
+        (complex(large, large), 4, (-math.inf, 0)),
+        (large, -2, (0, 0)),
+        (small, 2, (0, 0)),
+        (small, -3, (math.inf, 0)),
+        (complex(small, small), -2, (0, -math.inf)),
+    ):
+        y = (tw.tensor([z], dtype=getattr(tw, dtype)) ** n).tolist()[0]
+        assert (y.real, y.imag) == expected, (z, n)
+    # The square of a number whose inverse square alone is in range.
+    x = tw.tensor([complex(1e158, 0)], dtype=tw.complex128) ** -2
+    assert x.tolist()[0] == pytest.approx(1e-316, rel=1e-6)

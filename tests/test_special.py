@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import mpmath as mp
@@ -112,6 +113,20 @@ def test_zeta_is_scipys() -> None:
     want = torch_zeta(x, q)
     np.testing.assert_allclose(special.zeta(tw.asarray(x), tw.asarray(q)), want, rtol=1e-13)
     assert special.zeta(2, tw.ones(1)).tolist() == special.zeta(tw.asarray([2.0]), 1).tolist()
+
+
+def test_functions_at_the_ends_of_their_range() -> None:
+    far = np.array([1e200, 1e100, 1e307])
+    for s in (1.5, 2.0, 2.5):
+        got = np.asarray(special.zeta(s, tw.asarray(far)))
+        np.testing.assert_allclose(got, far ** (1 - s) / (s - 1), rtol=1e-13)
+    x = np.array([9e307, 1e308, 1.7e308])
+    got = np.asarray(special.erfcx(tw.asarray(x)))
+    np.testing.assert_allclose(got, 1 / np.sqrt(np.pi) / x, rtol=1e-15)
+    assert math.copysign(1, special.entr(tw.asarray(0.0)).item()) == 1
+    below = tw.nn.functional.hardswish(tw.asarray([-3.0, -4.0, -math.inf]))
+    assert [math.copysign(1, y) for y in below.tolist()] == [1, 1, 1]
+    assert below.tolist() == [0, 0, 0]
 
 
 def test_zeta_far_below_0_ends() -> None:

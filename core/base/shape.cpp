@@ -47,16 +47,17 @@ void Dims::erase(int at) {
   for (int i = at; i < rank_; ++i) values_[i] = values_[i + 1];
 }
 
+// Extents of 0 are left out of the product, so that no run of axes and no stride overflows.
 std::int64_t element_count(const Shape& shape) {
   std::int64_t count = 1;
-  bool overflow = false;
+  bool overflow = false, empty = false;
   for (std::int64_t extent : shape) {
-    if (extent == 0) return 0;
-    overflow |= __builtin_mul_overflow(count, extent, &count);
+    empty |= extent == 0;
+    overflow |= __builtin_mul_overflow(count, extent == 0 ? 1 : extent, &count);
   }
   if (overflow)
     fail(ErrorKind::value, "shape ", shape, " has more elements than 64 bits can count");
-  return count;
+  return empty ? 0 : count;
 }
 
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op) {

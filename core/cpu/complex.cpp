@@ -46,12 +46,32 @@ Z expm1(Z z) {
   return {std::expm1(x) * std::cos(y) - 2 * half * half, e.imag()};
 }
 
-// Small whole powers by multiplication, as NumPy's, exact where their result is.
-Z whole_power(Z a, int n) {
-  Z y = 1;
-  for (Z square = a; n > 0; n >>= 1, square *= square)
-    if (n & 1) y *= square;
+// By multiplication, as NumPy's, exact where the result is; n from 1 on. No factor is 1: a part of
+// it, 0, would make NaN of an infinity.
+Z repeated_product(Z a, int n) {
+  for (; n % 2 == 0; n /= 2) a *= a;
+  Z y = a;
+  while (n /= 2) {
+    a *= a;
+    if (n % 2) y *= a;
+  }
   return y;
+}
+// Of a number that is neither 0 nor infinite: as large as 1 on the way, so that each part leaves
+// the range where the result's does.
+Z scaled_power(Z a, int n) {
+  const int exponent = std::ilogb(std::max(std::abs(a.real()), std::abs(a.imag())));
+  Z y = repeated_product({std::scalbn(a.real(), -exponent), std::scalbn(a.imag(), -exponent)},
+                         std::abs(n));
+  if (n < 0) y = 1.0 / y;
+  return {std::scalbn(y.real(), exponent * n), std::scalbn(y.imag(), exponent * n)};
+}
+Z whole_power(Z a, int n) {
+  const Z y = repeated_product(a, std::abs(n));
+  const double size = std::max(std::abs(y.real()), std::abs(y.imag()));
+  const bool in_range = size > 0x1p-900 && size < 0x1p900;
+  if (!in_range && is_finite(a)) return scaled_power(a, n);
+  return n < 0 ? 1.0 / y : y;
 }
 Z pow(Z a, Z b) {
   constexpr double kMostFactors = 100;
@@ -60,10 +80,8 @@ Z pow(Z a, Z b) {
     if (b.real() > 0) return 0;
     return {NAN, NAN};
   }
-  if (b.imag() == 0 && std::abs(b.real()) < kMostFactors && b.real() == std::trunc(b.real())) {
-    const Z y = whole_power(a, static_cast<int>(std::abs(b.real())));
-    return b.real() < 0 ? 1.0 / y : y;
-  }
+  if (b.imag() == 0 && std::abs(b.real()) < kMostFactors && b.real() == std::trunc(b.real()))
+    return whole_power(a, static_cast<int>(b.real()));
   return std::pow(a, b);
 }
 

@@ -1,5 +1,6 @@
 // Elements in other places: axes moved, turned and split, elements rolled, tensors side by side.
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "core/base/error.h"
@@ -123,7 +124,7 @@ void rot90_body(const Use& use, Tensor* out) {
 
 Tensor rolled(const Tensor& x, int axis, Word shift) {
   const std::int64_t extent = x.size(axis);
-  const std::int64_t by = extent ? (shift % extent + extent) % extent : 0;
+  const std::int64_t rest = extent ? shift % extent : 0, by = rest < 0 ? rest + extent : rest;
   if (by == 0) return x;
   return concat({cut(x, axis, {extent - by, 1, by}), cut(x, axis, {0, 1, extent - by})}, axis);
 }
@@ -180,6 +181,8 @@ void vander_body(const Use& use, Tensor* out) {
   if (given.rank() != 1) fail(ErrorKind::value, "vander: needs 1 dimension, got ", given.shape());
   const std::int64_t count = use.words.none(0) ? given.size(0) : use.words[0];
   if (count < 0) fail(ErrorKind::value, "vander: N is negative: ", count);
+  if (count > std::numeric_limits<int>::max())
+    fail(ErrorKind::value, "vander: N must be below 2^31, got ", count);
   const bool whole = is_integer(given.dtype()) || is_bool(given.dtype());
   const bool wide = !whole || given.dtype() == DType::uint64;
   const Tensor x = astype(given, wide ? given.dtype() : DType::int64);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/autograd/op_node.h"
+#include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
@@ -108,14 +109,15 @@ Operands checked_operands(const Use& use, int axes, int64_t groups, bool transpo
          " without a batch, got ", x.shape());
   if (groups < 1) fail(ErrorKind::value, op, ": groups must be at least 1, got ", groups);
   const int64_t channels = x.size(batched ? 1 : 0);
-  const int64_t expected = transposed ? weight.size(0) : weight.size(1) * groups;
+  const int64_t all = (Checked(op, weight.size(1)) * groups).get();  // channels of all groups
+  const int64_t expected = transposed ? weight.size(0) : all;
   if (channels != expected)
     fail(ErrorKind::value, op, ": input ", x.shape(), " has ", channels, " channels, but weight ",
          weight.shape(), " with groups=", groups, " takes ", expected);
   if (weight.size(0) % groups != 0)
     fail(ErrorKind::value, op, ": groups=", groups, " do not divide the ", weight.size(0),
          transposed ? " input" : " output", " channels of weight ", weight.shape());
-  const int64_t out = transposed ? weight.size(1) * groups : weight.size(0);
+  const int64_t out = transposed ? all : weight.size(0);
   if (bias && !(bias.shape() == Shape{out}))
     fail(ErrorKind::value, op, ": bias ", bias.shape(), " does not fit ", out, " output channels");
   DType type = promote(x.dtype(), weight.dtype());
@@ -133,6 +135,11 @@ Shape kernel_of(const Use& use, const Tensor& weight) {
     if (size < 1)
       fail(ErrorKind::value, use.op.name, ": the kernel has no elements: weight ", weight.shape());
   return kernel;
+}
+
+// From the first to the last element that a kernel reads along an axis, both included.
+int64_t reach_of(const Use& use, int64_t dilation, int64_t kernel) {
+  return (Checked(use.op.name, dilation) * (kernel - 1) + 1).get();
 }
 
 WordList geometry(const Dims& stride, const Dims& dilation, const Dims& before, const Dims& size,
@@ -174,11 +181,11 @@ template <int axes> void conv_body(const Use& use, Tensor* out) {
   const Dims stride = per_axis(use, 0, "stride", axes, 1, 1);
   const Dims dilation = per_axis(use, 2, "dilation", axes, 1, 1);
   Dims reach(axes, 0), padded(axes, 0), size(axes, 0);
-  for (int i = 0; i < axes; ++i) reach[i] = dilation[i] * (kernel[i] - 1) + 1;
+  for (int i = 0; i < axes; ++i) reach[i] = reach_of(use, dilation[i], kernel[i]);
   const Pads pads = pads_of(use, reach, stride);
   bool fits = true;
   for (int i = 0; i < axes; ++i) {
-    padded[i] = operands.x.size(i + 2) + pads.both[i];
+    padded[i] = (Checked(use.op.name, operands.x.size(i + 2)) + pads.both[i]).get();
     fits &= reach[i] <= padded[i];
     size[i] = (padded[i] - reach[i]) / stride[i] + 1;
   }
@@ -207,8 +214,8 @@ template <int axes> void conv_transpose_body(const Use& use, Tensor* out) {
     if (added[i] >= stride[i] && added[i] >= dilation[i])
       fail(ErrorKind::value, use.op.name, ": output_padding ", added,
            " must be smaller than stride ", stride, " or dilation ", dilation);
-    size[i] = (operands.x.size(i + 2) - 1) * stride[i] - 2 * padding[i] +
-              dilation[i] * (kernel[i] - 1) + added[i] + 1;
+    const Checked span = Checked(use.op.name, operands.x.size(i + 2) - 1) * stride[i];
+    size[i] = (span - 2 * padding[i] + reach_of(use, dilation[i], kernel[i]) + added[i]).get();
   }
   for (const int64_t each : size)
     if (each < 0)

@@ -217,17 +217,22 @@ void check_ends(const Scalar& first, const Scalar& last, DType dtype, const char
   last.store(dtype, &unread, op);
 }
 
-// Of numbers that are whole: start + i * step modulo 2^64, exact for int64 and uint64 alike.
-Tensor whole_range(Wide start, Wide stop, Wide step, DType dtype) {
+std::int64_t whole_count(Wide start, Wide stop, Wide step) {
   const Wide span = step > 0 ? stop - start : start - stop, stride = step > 0 ? step : -step;
   const Wide count = span > 0 ? (span + stride - 1) / stride : 0;
   if (count > std::numeric_limits<std::int64_t>::max())
     fail(ErrorKind::value, "arange: the range has more elements than 64 bits can count");
+  return static_cast<std::int64_t>(count);
+}
+
+// Of numbers that are whole: start + i * step modulo 2^64, exact for int64 and uint64 alike.
+Tensor whole_range(Wide start, Wide stop, Wide step, DType dtype) {
+  const std::int64_t count = whole_count(start, stop, step);
   if (count > 0)
     check_ends(number_of(start), number_of(start + (count - 1) * step), dtype, "arange");
   return apply(kSequence, {},
                WordList(8)
-                   .set(0, static_cast<Word>(count))
+                   .set(0, count)
                    .set(1, word_of(dtype))
                    .set(2, true)
                    .set(3, false)
@@ -265,6 +270,18 @@ Tensor spaced(double start, double stop, std::int64_t count, bool endpoint, DTyp
   return real_range(start, step, count, dtype,
                     endpoint ? std::optional<double>(stop) : std::nullopt, is_integer(dtype));
 }
+// How many numbers lie in front of stop. Ends that are whole are subtracted exactly: as doubles
+// they have no digits left for a small difference.
+std::int64_t real_count(const Scalar& start, const Scalar& stop, const Scalar& step) {
+  if (is_whole(start) && is_whole(stop) && is_whole(step))
+    return whole_count(whole(start), whole(stop), whole(step));
+  const double span = is_whole(start) && is_whole(stop)
+                          ? static_cast<double>(whole(stop) - whole(start))
+                          : stop.re - start.re;
+  const double length = std::ceil(span / step.re);
+  if (!(length < 9.2e18)) fail(ErrorKind::value, "arange: the range is not finite");
+  return static_cast<std::int64_t>(std::max(0.0, length));
+}
 bool is_complex(const Scalar& number) { return number.kind == Scalar::Kind::complex; }
 
 }  // namespace
@@ -275,9 +292,7 @@ Tensor arange(const Scalar& start, const Scalar& stop, const Scalar& step, DType
   if (step.re == 0) fail(ErrorKind::value, "arange: step is 0");
   if (is_integer(dtype) && is_whole(start) && is_whole(stop) && is_whole(step))
     return whole_range(whole(start), whole(stop), whole(step), dtype);
-  const double length = std::ceil((stop.re - start.re) / step.re);
-  if (!(length < 9.2e18)) fail(ErrorKind::value, "arange: the range is not finite");
-  const auto count = static_cast<std::int64_t>(std::max(0.0, length));
+  const std::int64_t count = real_count(start, stop, step);
   if (is_integer(dtype) && count > 0)
     check_ends(start.re, start.re + static_cast<double>(count - 1) * step.re, dtype, "arange");
   return real_range(start.re, step.re, count, dtype, {}, false);

@@ -2,6 +2,7 @@
 #include "core/ops/index.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
@@ -22,7 +23,9 @@ namespace {
 using Kind = IndexItem::Kind;
 
 Range resolve_slice(const IndexItem& item, std::int64_t extent) {
-  const std::int64_t step = item.step.value_or(1);
+  // The smallest step, which has no opposite, reaches no further than the next one.
+  const std::int64_t step =
+      std::max(item.step.value_or(1), -std::numeric_limits<std::int64_t>::max());
   if (step == 0) fail(ErrorKind::value, "index: slice step is 0");
   const auto clamp = [&](std::int64_t i, std::int64_t low, std::int64_t high) {
     return std::clamp(i < 0 ? i + extent : i, low, high);
@@ -33,7 +36,7 @@ Range resolve_slice(const IndexItem& item, std::int64_t extent) {
   const std::int64_t span = step > 0 ? stop - start : start - stop;
   const std::int64_t stride = step > 0 ? step : -step;
   if (span <= 0) return {start, step, 0};
-  return {start, step, stride == 1 ? span : (span + stride - 1) / stride};
+  return {start, step, stride == 1 ? span : (span - 1) / stride + 1};
 }
 
 std::int64_t resolve_integer(std::int64_t i, std::int64_t extent, int axis) {

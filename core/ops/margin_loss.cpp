@@ -1,6 +1,4 @@
 // Losses of classes by margins, and of several labels at once.
-#include <limits>
-
 #include "core/autograd/mode.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
@@ -17,8 +15,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // In the type that losses are computed in.
 Tensor checked_input(const Use& use) {
@@ -62,7 +58,7 @@ void multi_margin_body(const Use& use, Tensor* out) {
       checked_indices(batched ? target : reshape(target, {1}), classes, kNone, Indexing::nll_loss);
   const Tensor column = expand_dims(labels, 1);
   const Tensor right = gather_along(x, column, 1, AlongUser::gather);
-  Tensor lack = clip(x - right + use.words.real(1), 0, kInfinity);
+  Tensor lack = relu(x - right + use.words.real(1));
   if (p == 2) lack = square(lack);
   if (use.in[2].is_tensor()) {
     const Tensor& weight = use.in[2].tensor;
@@ -105,7 +101,7 @@ void multilabel_margin_body(const Use& use, Tensor* out) {
         0);
   }
   const Tensor right = expand_dims(gather_along(x, labels, 1, AlongUser::gather), 2);
-  const Tensor lack = clip(expand_dims(x, 1) - right + 1, 0, kInfinity);  // (n, labels, classes)
+  const Tensor lack = relu(expand_dims(x, 1) - right + 1);  // (n, labels, classes)
   const Tensor wanted = expand_dims(counts, 2) & expand_dims(logical_not(is_label), 1);
   const Tensor terms = reshape(where(wanted, lack, 0.0), {n, classes * classes});
   const Tensor losses = sum(terms, Axes{1}, false) / static_cast<double>(classes);

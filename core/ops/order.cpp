@@ -27,9 +27,10 @@ void check_ordered(DType dtype, const char* op) {
 // The axis last; of a 0-d tensor one element along any axis; of no axis (None) all elements.
 class Rows {
  public:
-  Rows(const Tensor& x, Word axis, const char* op) : shape_(x.shape()) {
-    flat_ = axis == kNone || x.rank() == 0;
-    if (axis == kNone) return;
+  Rows(const Tensor& x, Word axis, const char* op, bool takes_none = false) : shape_(x.shape()) {
+    const bool all = takes_none && axis == kNone;
+    flat_ = all || x.rank() == 0;
+    if (all) return;
     axis_ = normalize_axis(axis, std::max(x.rank(), 1), op);
   }
   Tensor of(const Tensor& x) const {
@@ -200,7 +201,7 @@ template <auto place> void extreme_with_indices_body(const Use& use, Tensor* out
 enum class Which : Word { nth, median, nanmedian };
 Sorted chosen_one(const char* op, const Tensor& x, Word axis, Which which, Word k, bool keepdims) {
   check_ordered(x.dtype(), op);
-  const Rows rows(x, axis, op);
+  const Rows rows(x, axis, op, true);
   const int64_t size = size_along(x, axis);
   if (size == 0) fail(ErrorKind::value, op, ": no elements along the axis of ", x.shape());
   if (which == Which::nth && (k < 1 || k > size))
@@ -211,15 +212,37 @@ Sorted chosen_one(const char* op, const Tensor& x, Word axis, Which which, Word 
   return {rows.back(y.values, keepdims), rows.back(y.places, keepdims)};
 }
 
+// Of an op whose axis cannot be None.
+Word axis_of(const Use& use, int word) {
+  return normalize_axis(use.words[word], std::max(use.in[0].tensor.rank(), 1), use.op.name);
+}
+
 // Words: k, axis, keepdims.
 void kthvalue_body(const Use& use, Tensor* out) {
-  const Sorted y = chosen_one(use.op.name, use.in[0].tensor, use.words[1], Which::nth, use.words[0],
-                              use.words.flag(2));
+  const Sorted y = chosen_one(use.op.name, use.in[0].tensor, axis_of(use, 1), Which::nth,
+                              use.words[0], use.words.flag(2));
   out[0] = y.values;
   out[1] = y.places;
 }
-// Words of all: axis, keepdims. The mean of the lower and the upper of the two in the middle; of
-// numbers among NaN, whose count each row has for itself, the upper is the lower one of -x.
+// The mean of two numbers, of which each gets half of the gradient, equal ones too. Halves of the
+// smallest numbers are rounded: what two equal ones lack is added as a constant.
+Tensor middle_of(const Tensor& a, const Tensor& b) {
+  const Tensor middle = a * 0.5 + b * 0.5;
+  const Tensor one = a.detached(), rounded = middle.detached();
+  return middle + where((one == b) & (rounded != one), one - rounded, 0);
+}
+// The upper median of what is no NaN, whose count each row has for itself: the lower one of -x,
+// from the end on, so that of equal elements it is another one than the lower median of x.
+Tensor upper_median(const char* op, const Tensor& x, Word axis, bool keepdims) {
+  WordList turned(1);
+  if (axis == kNone || x.rank() == 0)
+    turned.set(0, kNone);
+  else
+    turned.set_list(0, Shape{axis});
+  const Tensor opposite = negative(apply(kFlip, {x}, turned));
+  return negative(chosen_one(op, opposite, axis, Which::nanmedian, 0, keepdims).values);
+}
+// Words of all: axis, keepdims. The mean of the lower and the upper of the two in the middle.
 template <Which which> void median_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   const char* const op = use.op.name;
@@ -233,16 +256,14 @@ template <Which which> void median_body(const Use& use, Tensor* out) {
     out[0] = astype(lower, type);
     return;
   }
-  const Tensor upper = among_nan
-                           ? negative(chosen_one(op, negative(x), axis, which, 0, keepdims).values)
-                           : chosen_one(op, x, axis, Which::nth, n / 2 + 1, keepdims).values;
+  const Tensor upper = among_nan ? upper_median(op, x, axis, keepdims)
+                                 : chosen_one(op, x, axis, Which::nth, n / 2 + 1, keepdims).values;
   const DType wide = floats ? working_dtype(type) : DType::float64;
-  const Tensor a = astype(lower, wide), b = astype(upper, wide);
-  out[0] = astype(where(a == b, a, a * 0.5 + b * 0.5), type);
+  out[0] = astype(middle_of(astype(lower, wide), astype(upper, wide)), type);
 }
 template <Which which> void median_with_indices_body(const Use& use, Tensor* out) {
   const Sorted y =
-      chosen_one(use.op.name, use.in[0].tensor, use.words[0], which, 0, use.words.flag(1));
+      chosen_one(use.op.name, use.in[0].tensor, axis_of(use, 0), which, 0, use.words.flag(1));
   out[0] = y.values;
   out[1] = y.places;
 }
@@ -278,10 +299,14 @@ Tensor between(const Tensor& rows, const Tensor& places, Between how) {
   if (how == Between::higher) return at(ceil(places));
   if (how == Between::nearest) return at(round(places));
   const Tensor a = at(floor(places)), b = at(ceil(places));
-  if (how == Between::midpoint) return where(a == b, a, a * 0.5 + b * 0.5);
+  if (how == Between::midpoint) return middle_of(a, b);
   const Tensor part = astype(places - floor(places), rows.dtype());
-  const Tensor step = b - a;
-  return where(a == b, a, where(part < 0.5, a + step * part, b - step * (1 - part)));
+  // Of one infinity twice the difference is NaN, but the weighted sum is that infinity; where the
+  // part is 0, a and b are one element.
+  const Tensor endless = isinf(a) & (a == b), share = where(part == 0, 0.5, part);
+  const Tensor step = where(endless, 0, b - a);
+  const Tensor finite = where(part < 0.5, a + step * part, b - step * (1 - part));
+  return where(endless, a * (1 - share) + b * share, finite);
 }
 
 // Words: axes, keepdims, how. The axes are joined to the last one, the shares come first.

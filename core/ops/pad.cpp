@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/autograd/op_node.h"
+#include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
@@ -37,11 +38,17 @@ std::vector<Sides> sides_of(const Use& use) {
     sides[static_cast<std::size_t>(x.rank() - 1 - i)] = {widths[2 * i], widths[2 * i + 1]};
   for (int i = 0; i < x.rank(); ++i) {
     const Sides& s = sides[static_cast<std::size_t>(i)];
-    if (x.size(i) + std::min<int64_t>(s.before, 0) + std::min<int64_t>(s.behind, 0) < 0)
+    const int64_t left = x.size(i) + std::min<int64_t>(s.before, 0);
+    if (left < 0 || left + std::min<int64_t>(s.behind, 0) < 0)
       fail(ErrorKind::value, "pad: widths ", s.before, " and ", s.behind, " leave out more than ",
            x.size(i), " elements of axis ", i, " of ", x.shape());
   }
   return sides;
+}
+
+// How long an axis becomes. Raises ValueError beyond 64 bits.
+int64_t extent_with(const Sides& s, int64_t size) {
+  return (Checked("pad", size) + s.before + s.behind).get();
 }
 
 std::vector<Range> whole(const Tensor& x) {
@@ -70,7 +77,7 @@ Tensor with_constant(const Tensor& x, const std::vector<Sides>& sides, const Ope
   for (int i = 0; i < x.rank(); ++i) {
     const Sides& s = sides[static_cast<std::size_t>(i)];
     ranges.insert(ranges.end(), {s.before, 1, x.size(i)});
-    shape.push_back(s.before + x.size(i) + s.behind);
+    shape.push_back(extent_with(s, x.size(i)));
   }
   return apply(kPadConstant, {x, value.absent() ? Operand(0) : value},
                WordList(2).set_list(0, ranges).set_list(1, shape));
@@ -129,10 +136,7 @@ std::array<Edge, 2> edges_at(const Tensor& y, Words words, int axis) {
 void pad_own_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   Shape shape = x.shape();
-  for (int i = 0; i < x.rank(); ++i) {
-    const Sides s = sides_at(use.words, i);
-    shape[i] += s.before + s.behind;
-  }
+  for (int i = 0; i < x.rank(); ++i) shape[i] = extent_with(sides_at(use.words, i), x.size(i));
   const Tensor y = Tensor::empty(shape, x.dtype());
   copy_into(slice(y, middle_of(y, use.words)), x);
   for (int axis = x.rank() - 1; axis >= 0; --axis)

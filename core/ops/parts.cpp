@@ -113,8 +113,8 @@ Tensor with_part(const Use& use, int axis, Range range) {
     fail(ErrorKind::value, use.op.name, ": src ", src.shape(), " must have shape ", shape);
   Shape column(x.rank(), 1);
   column[axis] = range.count;
-  const Tensor places = arange(Scalar(range.start), Scalar(range.start + range.step * range.count),
-                               Scalar(range.step), DType::int64);
+  const int64_t end = range.count ? range.start + range.step * (range.count - 1) + 1 : range.start;
+  const Tensor places = arange(Scalar(range.start), Scalar(end), Scalar(range.step), DType::int64);
   return scatter_along(x, broadcast_to(reshape(places, column), shape), src, axis,
                        AlongUser::index_copy, true);
 }
@@ -139,7 +139,7 @@ void slice_scatter_body(const Use& use, Tensor* out) {
     return std::clamp<int64_t>(at < 0 ? at + extent : at, 0, extent);
   };
   const int64_t start = bound(1, 0), end = std::max(start, bound(2, extent));
-  out[0] = with_part(use, axis, {start, step, (end - start + step - 1) / step});
+  out[0] = with_part(use, axis, {start, step, end > start ? (end - start - 1) / step + 1 : 0});
 }
 
 }  // namespace

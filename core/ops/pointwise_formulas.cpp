@@ -37,10 +37,12 @@ Tensor polygamma(const Operand& n, const Operand& x) { return gamma_derivative(x
 Tensor normal_share(const Tensor& x) { return 0.5 * erfc(x * -0.7071067811865476); }
 Tensor normal_density(const Tensor& x) { return exp(x * x * -0.5) * 0.3989422804014327; }
 Tensor gelu_erf_slope(const Tensor& x) { return normal_share(x) + x * normal_density(x); }
-Tensor silu_slope(const Tensor& x) {
-  const Tensor s = sigmoid(x);
-  return s * (1 + x * (1 - s));
+// Not the row, whose gradient y (1 - y) has no digits where y is near 1: this one's has them all.
+Tensor sigmoid(const Tensor& x) {
+  const Tensor below = x < 0, e = exp(where(below, x, -x));
+  return where(below, e, 1) / (1 + e);
 }
+Tensor silu_slope(const Tensor& x) { return sigmoid(x) * (1 + x * sigmoid(-x)); }
 Tensor tanh_softplus(const Tensor& x) { return tanh(softplus(x, 1, 20)); }
 
 // ---- the formulas ----
@@ -84,6 +86,44 @@ constexpr TensorGradient kTensorGradients[kPointwiseOps] = {
 #undef TW_TERNARY
 };
 
+// ---- where a row's formula loses digits once it is differentiated again ----
+
+// 1 - x^2: as a product exact near 1 and -1, as a difference of exact slope near 0.
+Tensor one_minus_square(const Tensor& x) {
+  const Tensor size = is_complex(x.dtype()) ? magnitude(x) : abs(x);
+  return where(size < 0.5, 1 - x * x, (1 - x) * (1 + x));
+}
+// The square of tanh by e^(-2 |x|), of which 1 - tanh(x)^2 has all digits.
+Tensor tanh_square(const Tensor& x) {
+  const Tensor less = expm1(-2 * abs(x)), t = less / (2 + less);
+  return t * t;
+}
+// With q = sigmoid(-x): tanh(softplus(x)) = (1 - q^2) / (1 + q^2), on each side by what is small.
+Tensor mish_slope(const Tensor& x) {
+  const Tensor s = sigmoid(x), q = sigmoid(-x), sum = 1 + q * q;
+  const Tensor share = where(x > 0, 1 - 2 * q * q / sum, s * (1 + q) / sum);
+  return share + x * s * (q / sum) * (q / sum) * 4;
+}
+// Where |x| is above 30 the slope is 0 or 1 in every type, and its factors overflow further out.
+Tensor gelu_tanh_slope(const Tensor& given) {
+  const Tensor x = hardtanh(given, -30, 30), square = x * x;
+  const Tensor u = x * (1.5957691216057308 + square * 0.07135481627260025);
+  const Tensor slope = x * (1.5957691216057308 + square * 0.21406444881780076);
+  return sigmoid(u) * (1 + slope * sigmoid(-u));
+}
+
+// The row's gradient in other words; else empty.
+Tensor steady_gradient(PointwiseOp op, const Tensor& g, const Tensor& x) {
+  switch (op) {
+    case PointwiseOp::asin: return g / sqrt(one_minus_square(x));
+    case PointwiseOp::acos: return -g / sqrt(one_minus_square(x));
+    case PointwiseOp::atanh: return g / one_minus_square(x);
+    case PointwiseOp::tanhshrink: return g * tanh_square(x);
+    case PointwiseOp::mish: return g * mish_slope(x);
+    case PointwiseOp::gelu_tanh: return g * gelu_tanh_slope(x);
+    default: return Tensor();
+  }
+}
 // Where a formula holds for real numbers alone; else empty. Values: a, b, c and the result.
 Tensor complex_gradient(PointwiseOp op, int input, const Tensor& g, const Tensor* values) {
   const Tensor &a = values[0], &b = values[1];
@@ -103,6 +143,7 @@ Tensor gradient_formula(PointwiseOp op, int input, const Tensor& g,
                         const Tensor (&values)[kMaxRowInputs + 1]) {
   if (is_complex(g.dtype()))
     if (const Tensor dx = complex_gradient(op, input, g, values)) return dx;
+  if (const Tensor dx = steady_gradient(op, g, values[0])) return dx;
   const auto& [a, b, c, y] = values;
   return kTensorGradients[static_cast<int>(op)](input, g, a, b, c, y);
 }

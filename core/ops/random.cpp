@@ -9,6 +9,7 @@
 #include "core/autograd/capture.h"
 #include "core/autograd/checkpoint.h"
 #include "core/autograd/op_node.h"
+#include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"
@@ -31,6 +32,11 @@ namespace {
 void check_shape(const Shape& shape, const char* op) {
   for (std::int64_t extent : shape)
     if (extent < 0) fail(ErrorKind::value, op, ": shape ", shape, " has a negative extent");
+}
+
+// 32-bit words of a stream that so many numbers take.
+std::int64_t words_for(std::int64_t numbers, bool wide) {
+  return (Checked("random numbers", numbers) * (wide ? 2 : 1)).get();
 }
 
 void check_floating(DType dtype, const char* op) {
@@ -122,7 +128,7 @@ void dropout_body(const Use& use, Tensor* out) {
 
 Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bits) {
   const std::int64_t count = element_count(shape);
-  return apply(kRandomUniform, {draw(generator, wide ? 2 * count : count)},
+  return apply(kRandomUniform, {draw(generator, words_for(count, wide))},
                WordList(3)
                    .set_list(0, shape)
                    .set(1, word_of(wide ? DType::float64 : DType::float32))
@@ -168,7 +174,7 @@ Tensor normal(Generator& generator, const Shape& shape, double mean, double devi
   const bool wide = dtype == DType::float64;
   const std::int64_t count = element_count(shape);
   const Tensor y =
-      apply(kRandomNormal, {draw(generator, wide ? 2 * count : count)},
+      apply(kRandomNormal, {draw(generator, words_for(count, wide))},
             WordList(2).set_list(0, shape).set(1, word_of(wide ? DType::float64 : DType::float32)));
   return astype(mean == 0 && deviation == 1 ? y : y * deviation + mean, dtype);
 }
@@ -389,7 +395,7 @@ constexpr OpRecord kRandint = {
       if (!holds(dtype, low, high))
         fail(ErrorKind::value, "randint: ", name_of(dtype), " does not hold the numbers from ", low,
              " to ", high, " - 1");
-      const Tensor key = draw(generator_of(use.words, 4), 2 * element_count(shape));
+      const Tensor key = draw(generator_of(use.words, 4), words_for(element_count(shape), true));
       out[0] = astype(
           apply(kRandomIntegers, {key}, WordList(3).set_list(0, shape).set(1, low).set(2, high)),
           dtype);
@@ -408,7 +414,7 @@ constexpr OpRecord kRandperm = {
     .body = [](const Use& use, Tensor* out) {
       const Word n = use.words[0];
       if (n < 0) fail(ErrorKind::value, "randperm: n is negative: ", n);
-      const Tensor key = draw(generator_of(use.words, 1), 2 * n);
+      const Tensor key = draw(generator_of(use.words, 1), words_for(n, true));
       out[0] = apply(kRandomPermutation, {key}, WordList(1).set_list(0, Shape{n}));
     }};
 constexpr OpRecord kBernoulli = {

@@ -52,7 +52,7 @@ struct Backward {
 
   Tensor rnn(int64_t t) {
     const Tensor dy = with_given(dh, 6, t), h = step_of(y, t);
-    return cell == kRelu ? where(h > 0, dy, 0) : dy * without(h * h);
+    return cell == kRelu ? where(h <= 0, 0, dy) : dy * without(h * h);
   }
   Tensor lstm(int64_t t) {
     const Tensor in = gate(t, 0), forget = gate(t, 1), g = gate(t, 2), o = gate(t, 3),

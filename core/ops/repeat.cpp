@@ -164,11 +164,11 @@ Tensor repeated_places(const Tensor& counts, Word size) {
 // ---- what counts enumerate ----
 
 // How many choices of k among n there are.
-std::int64_t choices(std::int64_t n, std::int64_t k) {
+std::int64_t choices(Wide n, Wide k) {
   Wide count = 1;
   k = std::min(k, n - k);
   if (k < 0) return 0;
-  for (std::int64_t i = 0; i < k; ++i) count = counted(count * (n - i) / (i + 1), "combinations");
+  for (Wide i = 0; i < k; ++i) count = counted(count * (n - i) / (i + 1), "combinations");
   return static_cast<std::int64_t>(count);
 }
 
@@ -186,10 +186,13 @@ void combinations_body(const Use& use, Tensor* out) {
     out[0] = rows_at(x, {zeros(none, DType::int64)});
     return;
   }
+  if (size > std::numeric_limits<int>::max())
+    fail(ErrorKind::value, "combinations: r must be below 2^31, got ", size);
+  counted(Wide(choices(again ? Wide(n) + size - 1 : n, size)) * size, "combinations");
   std::vector<Tensor> columns = {numbers(again ? n : n - size + 1)};
   for (Word k = 2; k <= size; ++k) {
     const std::int64_t end = again ? n : n - size + k;
-    const std::int64_t total = choices(again ? n + k - 1 : end, k);
+    const std::int64_t total = choices(again ? Wide(n) + k - 1 : end, k);
     const Tensor& last = columns.back();
     const Tensor counts = Operand(Scalar(again ? end : end - 1)) - last;
     const Tensor from = runs(counts, total, false), place = runs(counts, total, true);
@@ -219,11 +222,13 @@ void triangle(const Use& use, bool lower, Tensor* out) {
     fail(ErrorKind::value, op, ": shape ", Shape{rows, columns}, " has a negative extent");
   if (!is_integer(dtype))
     fail(ErrorKind::type, op, ": dtype must be an integer type, got ", name_of(dtype));
-  const Word offset = std::clamp(use.words[2], -rows, columns);
-  // Elements of row i left of the diagonal, the diagonal itself included for `lower`.
-  const Word first = offset + lower;
-  const Tensor left =
-      minimum(maximum(numbers(rows) + Operand(Scalar(first)), 0), Operand(Scalar(columns)));
+  // Elements of row i left of the diagonal, the diagonal itself included for `lower`: first + i,
+  // from 0 to columns, said so that no sum leaves 64 bits.
+  const Word first = std::clamp(use.words[2], -rows - lower, columns - lower) + lower;
+  const Word behind = std::max<Word>(first, 0), before = first - behind;
+  const Tensor left = minimum(maximum(numbers(rows) + Operand(Scalar(before)), 0),
+                              Operand(Scalar(columns - behind))) +
+                      Operand(Scalar(behind));
   const Wide below =
       sum_of_clamped(Wide(first) + rows - 1, columns) - sum_of_clamped(Wide(first) - 1, columns);
   const std::int64_t total = counted(lower ? below : Wide(rows) * columns - below, op);

@@ -42,7 +42,8 @@ Tensor reflected(const Tensor& at, int64_t size, bool align_corners) {
 Tensor padded(const Tensor& at, int64_t size, Padding padding, bool align_corners) {
   if (padding == kZeros) return at;
   const Tensor inside = padding == kReflection ? reflected(at, size, align_corners) : at;
-  return clip(inside, 0.0, static_cast<double>(size - 1));
+  // As in PyTorch the borders themselves have no slope: a place there is held by the border.
+  return hardtanh(inside, 0.0, static_cast<double>(size - 1));
 }
 // From [-1, 1] to elements; NaN counts as -1.
 Tensor in_elements(const Tensor& grid, int64_t size, bool align_corners) {

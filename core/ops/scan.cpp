@@ -75,16 +75,23 @@ void running_product_vjp(Vjp& v) {
   const Tensor rest = recurrence(conj(s.behind(v.in(0).tensor, 0)), s.g, s.axis, !s.reverse);
   v.give(0, conj(s.before(v.out(), 1)) * rest);
 }
-// e^(a - b) for a <= b, 1 where both are the same infinity.
-Tensor share(const Tensor& a, const Tensor& b) { return exp(where(isinf(a) & (a == b), 0, a - b)); }
+// e^(a - b) for a <= b, `among` where both are the same infinity.
+Tensor share(const Tensor& a, const Tensor& b, const Tensor& among) {
+  const Tensor same = isinf(a) & (a == b);
+  return where(same, among, exp(where(same, 0, a - b)));
+}
 // With r[i] = g[i] + e^(y[i] - y[i + 1]) * r[i + 1], the gradient of x[i] is e^(x[i] - y[i]) *
 // r[i]: no exponent is above 0.
 void running_log_sum_vjp(Vjp& v) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   const ScanVjp s(v);
   const Tensor y = v.out();
-  const Tensor rest = recurrence(share(y, s.behind(y, kInfinity)), s.g, s.axis, !s.reverse);
-  v.give(0, share(v.in(0).tensor, y) * rest);
+  // How many elements have been y since it is that: infinite ones have the gradient in equal parts.
+  const Tensor &x = v.in(0).tensor, stays = astype(y == s.before(y, kNan), y.dtype());
+  const Tensor equals = recurrence(stays, astype(x == y, y.dtype()), s.axis, s.reverse);
+  const Tensor factor = share(y, s.behind(y, kInfinity), equals / s.behind(equals, 1));
+  v.give(0, share(x, y, 1 / equals) * recurrence(factor, s.g, s.axis, !s.reverse));
 }
 void linear_recurrence_vjp(Vjp& v) {
   const ScanVjp s(v);

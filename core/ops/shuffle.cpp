@@ -1,4 +1,5 @@
 // Channels as pixels, pixels as channels, and channels in another order.
+#include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
 #include "core/ops/records.h"
@@ -18,6 +19,9 @@ int checked_planes(const Use& use, const char* factor) {
   if (use.words[0] < 1)
     fail(ErrorKind::value, use.op.name, ": ", factor, " must be above 0, got ", use.words[0]);
   return x.rank() - 3;
+}
+int64_t scaled(const Use& use, int64_t extent, int64_t factor) {
+  return (Checked(use.op.name, extent) * factor).get();
 }
 Tensor permuted(const Tensor& x, int lead, std::initializer_list<int> order) {
   std::vector<int64_t> axes;
@@ -41,7 +45,7 @@ void pixel_shuffle_body(const Use& use, Tensor* out) {
          " are no multiple of upscale_factor squared, ", r, " * ", r);
   const Tensor blocks = reshape(x, with_last(x.shape(), lead, {c / (r * r), r, r, h, w}));
   out[0] = reshape(contiguous(permuted(blocks, lead, {0, 3, 1, 4, 2})),
-                   with_last(x.shape(), lead, {c / (r * r), h * r, w * r}));
+                   with_last(x.shape(), lead, {c / (r * r), scaled(use, h, r), scaled(use, w, r)}));
 }
 void pixel_unshuffle_body(const Use& use, Tensor* out) {
   const int lead = checked_planes(use, "downscale_factor");
@@ -52,7 +56,7 @@ void pixel_unshuffle_body(const Use& use, Tensor* out) {
          " are no multiples of downscale_factor ", r);
   const Tensor blocks = reshape(x, with_last(x.shape(), lead, {c, h / r, r, w / r, r}));
   out[0] = reshape(contiguous(permuted(blocks, lead, {0, 2, 4, 1, 3})),
-                   with_last(x.shape(), lead, {c * r * r, h / r, w / r}));
+                   with_last(x.shape(), lead, {scaled(use, scaled(use, c, r), r), h / r, w / r}));
 }
 void channel_shuffle_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;

@@ -15,6 +15,7 @@ std::vector<Tensor> between(const Tensor& x, int axis, const std::vector<std::in
   std::vector<Range> ranges;
   for (const std::int64_t extent : x.shape()) ranges.push_back({0, 1, extent});
   std::vector<Tensor> out;
+  out.reserve(places.size() - 1);
   for (std::size_t i = 0; i + 1 < places.size(); ++i) {
     const std::int64_t count = std::max<std::int64_t>(0, places[i + 1] - places[i]);
     ranges[static_cast<std::size_t>(axis)] = {places[i], 1, count};
@@ -26,7 +27,9 @@ std::vector<Tensor> between(const Tensor& x, int axis, const std::vector<std::in
 // Parts of one extent, of which the last may be smaller; at least one.
 std::vector<Tensor> alike(const Tensor& x, int axis, std::int64_t extent) {
   const std::int64_t end = x.size(axis);
-  std::vector<std::int64_t> places = {0};
+  std::vector<std::int64_t> places;
+  if (extent > 0) places.reserve(static_cast<std::size_t>(end / extent) + 2);
+  places.push_back(0);
   while (end - places.back() > extent) places.push_back(places.back() + extent);
   places.push_back(end);
   return between(x, axis, places);
@@ -34,7 +37,9 @@ std::vector<Tensor> alike(const Tensor& x, int axis, std::int64_t extent) {
 
 // The same number of places for each of `count` parts, the first of them with one more.
 std::vector<std::int64_t> even_places(std::int64_t extent, std::int64_t count) {
-  std::vector<std::int64_t> places = {0};
+  std::vector<std::int64_t> places;
+  places.reserve(static_cast<std::size_t>(count) + 1);  // raises before one is made
+  places.push_back(0);
   for (std::int64_t i = 0; i < count; ++i)
     places.push_back(places.back() + extent / count + (i < extent % count));
   return places;

@@ -83,6 +83,7 @@ bool strides_as(const Meta& x, const Shape& shape, Strides& out) {
 Shape resolve(const Meta& x, Shape shape) {
   int open = -1;
   std::int64_t known = 1;
+  bool beyond = false;
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape[i] == -1) {
       if (open >= 0) fail(ErrorKind::value, "reshape: only one extent may be -1, got ", shape);
@@ -90,10 +91,10 @@ Shape resolve(const Meta& x, Shape shape) {
     } else if (shape[i] < 0) {
       fail(ErrorKind::value, "reshape: negative extent in ", shape);
     } else {
-      known *= shape[i];
+      beyond |= __builtin_mul_overflow(known, shape[i], &known);
     }
   }
-  if (open >= 0 && known > 0 && x.count % known == 0) shape[open] = x.count / known;
+  if (open >= 0 && !beyond && known > 0 && x.count % known == 0) shape[open] = x.count / known;
   if ((open >= 0 && shape[open] < 0) || element_count(shape) != x.count)
     fail(ErrorKind::value, "reshape: cannot view ", x.count, " elements of shape ", *x.shape,
          " as ", shape);
@@ -162,6 +163,13 @@ void infer_broadcast(Call& call, Result* results) {
   y.alias = 0;
 }
 
+// The stride of every step-th element. Where the product leaves 64 bits there is one at most, and
+// the stride means nothing.
+std::int64_t stepped(std::int64_t stride, std::int64_t step) {
+  std::int64_t product;
+  return __builtin_mul_overflow(stride, step, &product) ? stride : product;
+}
+
 // Words of slices: a list of start, step and count for each axis; bits of axes that are dropped.
 void describe_slice(const Shape& shape, const Strides& strides, Words words, Result& y) {
   const List ranges = words.list(0);
@@ -170,7 +178,7 @@ void describe_slice(const Shape& shape, const Strides& strides, Words words, Res
     if (count > 0) y.offset += start * strides[i];
     if (words[1] >> i & 1) continue;
     y.shape.push_back(count);
-    y.strides.push_back(strides[i] * step);
+    y.strides.push_back(stepped(strides[i], step));
   }
 }
 void infer_slice(Call& call, Result* results) {
@@ -410,7 +418,7 @@ void infer_windows(Call& call, Result* results) {
   y.shape.push_back(windows.size);
   y.strides.push_back(y.strides[windows.axis]);
   y.shape[windows.axis] = windows.count(extent);
-  y.strides[windows.axis] *= windows.step;
+  y.strides[windows.axis] = stepped(y.strides[windows.axis], windows.step);
   y.dtype = x.dtype;
   y.alias = 0;
 }

@@ -1,6 +1,7 @@
 // Unfold and fold: the windows that a convolution reads as columns of a matrix, and their sum back.
 // Each is the other's gradient.
 #include "core/autograd/op_node.h"
+#include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"
 #include "core/ops/convolution.h"
@@ -15,20 +16,21 @@ using std::int64_t;
 // Words of both: kernel, stride, dilation, padding, sizes of the image.
 enum WindowWord { kKernel, kStride, kDilation, kPadding, kImage, kWindowWords };
 
-int64_t places_of(Words words) {
-  int64_t places = 1;
+int64_t places_of(const char* op, Words words) {
+  Checked places(op, 1);
   for (int i = 0; i < 2; ++i) {
     const int64_t reach = words.list(kDilation)[i] * (words.list(kKernel)[i] - 1) + 1;
     const int64_t padded = words.list(kImage)[i] + 2 * words.list(kPadding)[i];
-    places *= (padded - reach) / words.list(kStride)[i] + 1;
+    places = places * ((padded - reach) / words.list(kStride)[i] + 1);
   }
-  return places;
+  return places.get();
 }
 int64_t taps_of(Words words) { return words.list(kKernel)[0] * words.list(kKernel)[1]; }
 
 void infer_columns(Call& call, Result* results) {
   const Meta& x = call.in[0];
-  results[0].shape = {x.size(0), x.size(1) * taps_of(call.words), places_of(call.words)};
+  const Checked rows = Checked("unfold", x.size(1)) * taps_of(call.words);
+  results[0].shape = {x.size(0), rows.get(), places_of("unfold", call.words)};
   results[0].dtype = x.dtype;
 }
 void infer_image(Call& call, Result* results) {
@@ -80,7 +82,7 @@ void fold_body(const Use& use, Tensor* out) {
   const Tensor x = with_batch(use, 3, "(batch, channels * kernel elements, windows)");
   const Dims image = per_axis(use, 0, "output_size", 2, 1, 0);
   const WordList words = geometry(use, 1, image);
-  const int64_t taps = taps_of(words), places = places_of(words);
+  const int64_t taps = taps_of(words), places = places_of(use.op.name, words);
   if (x.size(1) % taps != 0)
     fail(ErrorKind::value, use.op.name, ": the kernel's ", taps, " elements do not divide the ",
          x.size(1), " rows of input ", use.in[0].tensor.shape());

@@ -30,12 +30,18 @@ template <class... Fields> [[gnu::always_inline]] inline Tensor with_header(Fiel
   return Tensor(Ref<TensorHeader>(new (memory) TensorHeader(std::forward<Fields>(fields)...)));
 }
 
-[[gnu::always_inline]] inline Ref<Storage> memory_for(DimsView shape, std::int64_t count,
-                                                      DType dtype) {
+[[gnu::always_inline]] inline std::int64_t bytes_of(DimsView shape, std::int64_t count, DType dtype,
+                                                    ErrorKind otherwise) {
   std::int64_t bytes;
   if (__builtin_mul_overflow(count, static_cast<std::int64_t>(size_of(dtype)), &bytes))
-    fail(ErrorKind::memory, "a ", name_of(dtype), " tensor of shape ", Shape(shape),
-         " is too large");
+    fail(otherwise, "a ", name_of(dtype), " tensor of shape ", Shape(shape),
+         " is too large: its bytes do not fit 64 bits");
+  return bytes;
+}
+
+[[gnu::always_inline]] inline Ref<Storage> memory_for(DimsView shape, std::int64_t count,
+                                                      DType dtype) {
+  const std::int64_t bytes = bytes_of(shape, count, dtype, ErrorKind::memory);
   if (logs_memory()) [[unlikely]]
     announce(Shape(shape), dtype);
   return Storage::allocate(static_cast<std::size_t>(bytes));
@@ -63,6 +69,7 @@ Tensor Tensor::empty_like(const Tensor& x, DType dtype) {
 Tensor Tensor::over(Ref<Storage> storage, std::int64_t offset_bytes, const Shape& shape,
                     const Strides& strides, DType dtype) {
   const std::int64_t count = element_count(shape);
+  bytes_of({shape.begin(), shape.end()}, count, dtype, ErrorKind::value);
   return with_header(
       std::move(storage), offset_bytes, count, dtype, count == 0 || is_contiguous(shape, strides),
       [&] { return shape; }, [&](const Shape&) { return strides; });

@@ -216,6 +216,9 @@ def _range_fault(bound: Mapping[str, Any]) -> str:
     for name, value in bound.items():
         if _out_of_range(value):
             return f"{name} is out of range: {told(value)}"
+        for item in value if isinstance(value, (list, tuple)) else ():
+            if isinstance(item, int) and abs(item) > _LARGEST_INT:
+                return f"{name} is out of range: {told(item)}"
     given = ", ".join(f"{name}={told(value)}" for name, value in bound.items())
     return f"cannot take {given}" if given else "cannot be called so"
 

@@ -104,7 +104,7 @@ def bartlett_window(
     """
     made = (dtype, device, requires_grad)
     return _window(
-        "bartlett_window", window_length, periodic, lambda k, n: 1 - abs(2 * k / n - 1), made
+        "bartlett_window", window_length, periodic, lambda k, n: 1 - tw.abs(2 * k / n - 1), made
     )
 
 
@@ -127,8 +127,11 @@ def kaiser_window(
     Source: PyTorch's torch.kaiser_window.
     """
 
-    def value(k: int, n: int) -> float:
-        return _bessel(beta * math.sqrt(max(0.0, 1 - (2 * k / n - 1) ** 2))) / _bessel(beta)
+    def value(k: Tensor, n: int) -> Tensor:
+        height = tw.maximum(1 - tw.square(2 * k / n - 1), 0)
+        # By I0(x) e^-|x|, so that neither leaves the range.
+        inner, outer = beta * tw.sqrt(height), tw.full((), beta, dtype=tw.float64)
+        return tw.special.i0e(inner) / tw.special.i0e(outer) * tw.exp(tw.abs(inner) - abs(beta))
 
     made = (dtype, device, requires_grad)
     return _window("kaiser_window", window_length, periodic, value, made)
@@ -137,10 +140,11 @@ def kaiser_window(
 def _cosines(
     who: str, length: int, periodic: bool, terms: tuple[float, ...], made: tuple[Any, Any, bool]
 ) -> Tensor:
-    def value(k: int, n: int) -> float:
-        return sum(
-            (-a if j % 2 else a) * math.cos(2 * math.pi * j * k / n) for j, a in enumerate(terms)
-        )
+    def value(k: Tensor, n: int) -> Tensor:
+        y = tw.zeros_like(k)
+        for j, a in enumerate(terms):
+            y = y + (-a if j % 2 else a) * tw.cos(2 * math.pi * j * k / n)
+        return y
 
     return _window(who, length, periodic, value, made)
 
@@ -155,20 +159,10 @@ def _window(
     if not tw.isdtype(dtype, "real floating"):
         raise TypeError(f"{who}: dtype must be a floating one, got {dtype}")
     n = length if periodic else length - 1
-    values = [value(k, n) for k in range(length)] if length > 1 else [1.0] * length
-    x = tw.asarray(values, dtype=tw.float64).astype(dtype)
+    places = tw.arange(length, dtype=tw.float64)
+    x: Tensor = (value(places, n) if length > 1 else places + 1).astype(dtype)
     x = x if device is None else x.to(device)
     return x.requires_grad_() if requires_grad else x
-
-
-def _bessel(x: float) -> float:
-    """I0 by its series, of which all terms are positive."""
-    term, total, k = 1.0, 1.0, 0
-    while term > total * 1e-17:
-        k += 1
-        term *= (x / (2 * k)) ** 2
-        total += term
-    return total
 
 
 # ---- transforms ----

@@ -101,6 +101,11 @@ def derived(order: int) -> Formula:
     return lambda x: special.polygamma(order, narrow(x))
 
 
+def near(x: Any) -> Any:
+    """What an exponential loses in units of eps: about its exponent, where it is not 0."""
+    return 1 + np.minimum(np.abs(x), 1000)
+
+
 GAMMA_POINTS = tuple((x,) for x in (0.0, 0.5, 1.0, 1.5, 20.0, 2.0**33, -0.5, -2.5, INFINITY))
 STEPS = dict.fromkeys(("sign", "floor", "ceil", "trunc", "round"), unary(zero, zero))
 
@@ -114,7 +119,7 @@ UNARY = {
     "reciprocal": unary(lambda x: -1 / (x * x), lambda x: 2 / (x * x * x)),
     "exp": unary(np.exp, np.exp),
     "exp2": unary(lambda x: LN2 * np.exp2(x), lambda x: LN2 * LN2 * np.exp2(x)),
-    "expm1": unary(np.exp, np.exp, absolute=4),
+    "expm1": unary(np.exp, np.exp),
     "log": unary(lambda x: 1 / x, lambda x: -1 / (x * x)),
     "log2": unary(lambda x: 1 / (x * LN2), lambda x: -1 / (x * x * LN2)),
     "log10": unary(lambda x: 1 / (x * LN10), lambda x: -1 / (x * x * LN10)),
@@ -124,8 +129,8 @@ UNARY = {
     "tan": unary(
         lambda x: 1 + np.tan(x) ** 2, lambda x: 2 * np.tan(x) * (1 + np.tan(x) ** 2), absolute=4
     ),
-    "asin": unary(lambda x: disc(x) ** -0.5, lambda x: x * disc(x) ** -1.5, absolute=4),
-    "acos": unary(lambda x: -(disc(x) ** -0.5), lambda x: -x * disc(x) ** -1.5, absolute=4),
+    "asin": unary(lambda x: disc(x) ** -0.5, lambda x: x * disc(x) ** -1.5),
+    "acos": unary(lambda x: -(disc(x) ** -0.5), lambda x: -x * disc(x) ** -1.5),
     "atan": unary(lambda x: 1 / (1 + x * x), lambda x: -2 * x / (1 + x * x) ** 2),
     "sinh": unary(np.cosh, np.sinh),
     "cosh": unary(np.sinh, np.cosh),
@@ -137,7 +142,7 @@ UNARY = {
         lambda x: np.where(x < 1, np.nan, -circle(x)) ** -0.5,
         lambda x: -x * np.where(x < 1, np.nan, -circle(x)) ** -1.5,
     ),
-    "atanh": unary(lambda x: 1 / circle(x), lambda x: 2 * x / circle(x) ** 2, absolute=4),
+    "atanh": unary(lambda x: 1 / circle(x), lambda x: 2 * x / circle(x) ** 2),
     "erf": unary(normal, lambda x: -2 * x * normal(x)),
     "erfc": unary(lambda x: -normal(x), lambda x: 2 * x * normal(x)),
     "erfinv": Derivatives(
@@ -155,11 +160,11 @@ UNARY = {
     ),
     "sigmoid": unary(bell, lambda x: -bell(x) * np.tanh(x / 2), absolute=4),
     "relu": unary(lambda x: np.where(x > 0, 1, 0) + zero(x), zero),
-    # Terms of the size of x * sigmoid'(x) near x = 50 cancel.
+    # Terms of the size of x * sigmoid'(x) cancel near the zeros.
     "silu": unary(
         lambda x: sigmoid(x) + x * bell(x),
         lambda x: bell(x) * (2 - x * np.tanh(x / 2)),
-        absolute=256,
+        absolute=lambda x: 64 * near(x) * bell(x),
     ),
 }
 
@@ -260,7 +265,7 @@ BINARY = {
             lambda a, b: -bell(a - b),
             lambda a, b: bell(a - b),
         ),
-        absolute=4,
+        absolute=lambda a, b: near(a - b) * bell(a - b),
     ),
     "xlogy": binary(
         (lambda a, b: np.log(b), lambda a, b: a / b),
@@ -481,9 +486,13 @@ def tanh_terms(x: Any) -> tuple[Any, Any, Any]:
 def tanh_second(x: Any) -> Any:
     s, b, slope = tanh_terms(x)
     curve = 6 * 0.07135481627260025 * np.where(x * x < 1000, x, 0)
-    # Not asked where x times the slope leaves the range: 0 times that is NaN.
-    x = np.where(np.abs(x) > 2.0**120, np.nan, x)
     return 2 * b * slope + x * b * (1 - 2 * s) * slope * slope + x * b * curve
+
+
+def tanh_loss(x: Any) -> Any:
+    x = np.clip(x, -100, 100)
+    c, (_, b, slope) = np.longdouble(1.5957691216057308), tanh_terms(x)
+    return 16 * near(x * (c + slope)) * b * (1 + np.abs(x) * slope * slope)
 
 
 def inside(low: float, high: float, value: float = 1.0) -> Formula:
@@ -503,11 +512,14 @@ ACTIVATIONS = {
     "softplus": unary(
         lambda x: np.where(x > 20, 1, sigmoid(x)),
         lambda x: np.where(x > 20, 0, bell(x)),
-        absolute=4,
     ),
     "elu": ELU,
     "celu": ELU,
-    "mish": unary(mish_first, mish_second, absolute=256),
+    "mish": unary(
+        mish_first,
+        mish_second,
+        absolute=lambda x: 64 * near(x) * bell(np.where(x > 0, 2 * x, x)),
+    ),
     "selu": unary(
         lambda x: np.where(x > 0, SELU, SELU_BELOW * np.exp(np.minimum(x, 0))),
         lambda x: np.where(x >= 0, 0, SELU_BELOW * np.exp(np.minimum(x, 0))),
@@ -521,10 +533,8 @@ ACTIVATIONS = {
         lambda x: 1 / (1 + np.abs(x)) ** 2,
         lambda x: np.where(np.isinf(x), np.nan, -2 * np.sign(x) / (1 + np.abs(x)) ** 3),
     ),
-    "logsigmoid": unary(lambda x: sigmoid(-x), lambda x: -bell(x), absolute=4),
-    "tanhshrink": unary(
-        lambda x: np.tanh(x) ** 2, lambda x: 2 * np.tanh(x) / np.cosh(x) ** 2, absolute=8
-    ),
+    "logsigmoid": unary(lambda x: sigmoid(-x), lambda x: -bell(x)),
+    "tanhshrink": unary(lambda x: np.tanh(x) ** 2, lambda x: 2 * np.tanh(x) / np.cosh(x) ** 2),
     # Terms of the size of x^2 * density(x) cancel.
     "gelu_erf": unary(
         lambda x: share_below(x) + x * density(x), lambda x: density(x) * (2 - x * x), absolute=64
@@ -532,7 +542,7 @@ ACTIVATIONS = {
     "gelu_tanh": unary(
         lambda x: tanh_terms(x)[0] + x * tanh_terms(x)[1] * tanh_terms(x)[2],
         tanh_second,
-        absolute=1024,
+        absolute=tanh_loss,
     ),
     "hardshrink": unary(outside(-0.5, 0.5), zero),
     "softshrink": unary(outside(-0.5, 0.5), zero),

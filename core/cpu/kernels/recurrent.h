@@ -108,7 +108,7 @@ template <class T, bool relu> void rnn_backward(const RecurrentStep& s) {
   each_unit<T>(s, [&](const Units<T>& u) TW_LAMBDA_INLINE {
     const Vec<T> dy = u.gradient(s.dy) + u.load(s.dh), y = u.load(s.y);
     if constexpr (relu)
-      u.store_gradient(s.dx, y.v > 0 ? dy.v : Vec<T>((T)0).v, 0);
+      u.store_gradient(s.dx, y.v <= 0 ? Vec<T>((T)0).v : dy.v, 0);
     else
       u.store_gradient(s.dx, dy * ((T)1 - y * y), 0);
   });

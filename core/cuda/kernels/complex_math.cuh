@@ -178,7 +178,31 @@ TW_DEVICE Z atanh_of(Z z) {
 TW_DEVICE Z asin_of(Z z) { return over_i(asinh_of(times_i(z))); }
 TW_DEVICE Z atan_of(Z z) { return over_i(atanh_of(times_i(z))); }
 
-// Small whole powers by multiplication, exact where their result is.
+// Small whole powers by multiplication, exact where their result is; n from 1 on. No factor is 1: a
+// part of it, 0, would make NaN of an infinity.
+TW_DEVICE Z repeated_product(Z a, int n) {
+  for (; n % 2 == 0; n /= 2) a = a * a;
+  Z y = a;
+  while (n /= 2) {
+    a = a * a;
+    if (n % 2) y = y * a;
+  }
+  return y;
+}
+// As large as 1 on the way, so that each part leaves the range where the result's does.
+TW_DEVICE Z scaled_power(Z a, int n) {
+  const int exponent = ::ilogb(::fmax(::fabs(a.re), ::fabs(a.im)));
+  Z y = repeated_product({::ldexp(a.re, -exponent), ::ldexp(a.im, -exponent)}, n < 0 ? -n : n);
+  if (n < 0) y = Z(1.) / y;
+  return {::ldexp(y.re, exponent * n), ::ldexp(y.im, exponent * n)};
+}
+TW_DEVICE Z whole_power(Z a, int n) {
+  const Z y = repeated_product(a, n < 0 ? -n : n);
+  const double size = ::fmax(::fabs(y.re), ::fabs(y.im));
+  const bool in_range = size > 0x1p-900 && size < 0x1p900;
+  if (!in_range && ::isfinite(a.re) && ::isfinite(a.im)) return scaled_power(a, n);
+  return n < 0 ? Z(1.) / y : y;
+}
 TW_DEVICE Z pow_of(Z a, Z b) {
   constexpr double kMostFactors = 100;
   if (b == Z(0)) return 1.;
@@ -186,12 +210,8 @@ TW_DEVICE Z pow_of(Z a, Z b) {
     if (b.re > 0) return 0.;
     return {TW_NAN, TW_NAN};
   }
-  if (b.im == 0 && ::fabs(b.re) < kMostFactors && b.re == ::trunc(b.re)) {
-    Z y = 1., square = a;
-    for (int n = int(::fabs(b.re)); n > 0; n >>= 1, square = square * square)
-      if (n & 1) y = y * square;
-    return b.re < 0 ? Z(1.) / y : y;
-  }
+  if (b.im == 0 && ::fabs(b.re) < kMostFactors && b.re == ::trunc(b.re))
+    return whole_power(a, int(b.re));
   return exp_of(b * log_of(a));
 }
 

@@ -154,7 +154,7 @@ TW_DEVICE void cell_backward(const Recurrent& p, const Unit& u, T dh) {
   const T dy = u.given(p.dy) + dh;
 #if TW_CELL <= 1
   const T y = u.load(p.y);
-  u.store(p.dx, TW_CELL == 0 ? dy * (1 - y * y) : y > 0 ? dy : T(0));
+  u.store(p.dx, TW_CELL == 0 ? dy * (1 - y * y) : y <= 0 ? T(0) : dy);
 #elif TW_CELL == 2
   const T i = u.load(p.kept, 0, 4), f = u.load(p.kept, 1, 4), g = u.load(p.kept, 2, 4),
           o = u.load(p.kept, 3, 4), t = tangent(u.load(p.c));

@@ -33,7 +33,7 @@ class _Entropy(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
         ctx.save_for_backward(x)
-        return tw.where(x < 0, -math.inf, -tw.xlogy(x, x))
+        return tw.where(x < 0, -math.inf, 0 - tw.xlogy(x, x))
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:

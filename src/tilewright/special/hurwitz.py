@@ -89,7 +89,7 @@ def _sum_of_positive(s: Tensor, q: Tensor) -> Tensor:
         total = total + tw.pow(q, -s)
         q = q + 1
     power = tw.pow(q, -s)
-    total = total + q * power / (s - 1) + power / 2
+    total = total + tw.pow(q, 1 - s) / (s - 1) + power / 2
     limited = tw.minimum(s, _LARGEST)
     factor = limited * power / q
     for j, number in enumerate(_BERNOULLI):

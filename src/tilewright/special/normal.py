@@ -249,8 +249,7 @@ def _slope_of_place(v: Tensor) -> Tensor:
 def _scaled(x: Tensor) -> Tensor:
     """erfcx in float64; below 0 by erfc(x) = 2 - erfc(-x)."""
     size = tw.abs(x)
-    t = _argument(size)
-    y = polynomial(t, polynomials.ERFCX) / (1 + 2 * size)
+    y = polynomial(_argument(size), polynomials.ERFCX) / 2 / (0.5 + size)  # 2 size may overflow
     return tw.where(x < 0, 2 * tw.exp(tw.square(x)) - y, y)
 
 
