@@ -552,3 +552,23 @@ def test_what_is_no_axis_of_a_norm_is_refused(axis, dtype):
         tw.linalg.vector_norm(x, axis=axis)
     norms = tw.linalg.vector_norm(x, axis=np.int64(1))
     np.testing.assert_allclose(norms.numpy(), np.sqrt([3, 3]), 1e-6)
+
+
+def test_the_condition_of_a_singular_matrix_is_infinite_and_its_batchs_own() -> None:
+    singular = np.array([[1.0, 1.0], [1.0, 1.0]])
+    regular = np.array([[2.0, 1.0], [0.0, 1.0]])
+    batch = tw.asarray(np.stack([regular, singular, np.zeros((2, 2)), 3 * regular]))
+    for p in (None, 2, "fro", "nuc", 1, -1, math.inf, -math.inf):
+        for one in (singular, np.zeros((2, 2))):
+            assert la.cond(tw.asarray(one), p).item() > 1e15
+        x = batch.clone().requires_grad_()
+        y = la.cond(x, p)
+        want = np.linalg.cond(regular, p)
+        np.testing.assert_allclose(y.detach().numpy()[[0, 3]], [want, want], rtol=1e-12)
+        assert (y.detach().numpy()[1:3] > 1e15).all()
+        if p not in (None, 2):
+            y[0].backward()
+            alone = tw.asarray(regular).requires_grad_()
+            la.cond(alone, p).backward()
+            np.testing.assert_allclose(x.grad[0], alone.grad, rtol=1e-12)
+            assert not x.grad[1:].numpy().any()

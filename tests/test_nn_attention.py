@@ -120,6 +120,33 @@ def test_is_causal_is_the_causal_mask(rng) -> None:
         np.testing.assert_allclose(y.detach().numpy(), want.detach().numpy(), atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["bool", "float", "padding", "of each head"])
+def test_queries_that_attend_to_nothing_agree_with_and_without_weights(kind, rng) -> None:
+    ours, _ = pair("MultiheadAttention", 8, 2, batch_first=True)
+    data, _ = both(rng, 3, 5, 8)
+    hidden = np.zeros((5, 5), bool)
+    hidden[2] = True
+    masks = {}
+    if kind == "padding":
+        masks["key_padding_mask"] = tw.asarray(np.array([[False] * 5, [True] * 5, [False] * 5]))
+    elif kind == "of each head":
+        masks["attn_mask"] = tw.asarray(np.stack([hidden, hidden.T] * 3))
+    else:
+        mask = hidden if kind == "bool" else np.where(hidden, -np.inf, 0.0)
+        masks["attn_mask"] = tw.asarray(mask)
+    found = []
+    for need_weights in (True, False):
+        x = data.detach().requires_grad_()
+        y, weights = ours(x, x, x, need_weights=need_weights, **masks)
+        (g,) = tw.grad(y.square().sum(), [x])
+        found.append((y.detach().numpy(), g.numpy()))
+        if weights is not None:
+            assert np.isfinite(weights.detach().numpy()).all()
+    for with_weights, without in zip(*found, strict=True):
+        assert np.isfinite(with_weights).all()
+        np.testing.assert_allclose(with_weights, without, atol=1e-12)
+
+
 LAYERS = [
     {},
     {"norm_first": True, "activation": "gelu", "batch_first": True},

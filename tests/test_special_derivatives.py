@@ -39,9 +39,7 @@ class Derivatives(NamedTuple):
 
 
 SMALL = (1e-300, 1e-45, 1e-40, 1e-20, 1e-12, 1e-8, 1e-4, 1e-3, 0.01)
-SIGNED = tuple(
-    s * x for x in (*SMALL, 0.1, 0.5, 1.0, 2.0, 3.75, 7.99, 8.01, 20.0) for s in (1, -1)
-)
+SIGNED = tuple(s * x for x in (*SMALL, 0.1, 0.5, 1.0, 2.0, 3.75, 7.99, 8.01, 20.0) for s in (1, -1))
 TAILS = (50.0, 700.0, 1e3, 1e4, 1e6, 1e10)
 FAR = tuple(s * x for x in TAILS for s in (1, -1))
 POSITIVE = (*SMALL[4:], 0.1, 0.5, 0.99, 1.0, 1.25, 1.46163, 2.0, 3.5, 10.0, 50.0, 1e4, 1e8, 1e12)

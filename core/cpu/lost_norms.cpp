@@ -25,8 +25,12 @@ double scaled_root(const ReduceProblem& p, const double* x, double root) {
     top = size <= top || top != top ? top : size;
   });
   if (!(top > 0 && top < HUGE_VAL)) return root;
-  each_term(p, x, 0, [&](double term) { squares += (term / top) * (term / top); });
-  return top * std::sqrt(squares);
+  const int exponent = std::ilogb(top);
+  each_term(p, x, 0, [&](double term) {
+    const double scaled = std::scalbn(term, -exponent);
+    squares += scaled * scaled;
+  });
+  return std::scalbn(std::sqrt(squares), exponent);
 }
 
 int64_t offset_of(const ReduceProblem& p, int64_t result) {

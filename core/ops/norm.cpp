@@ -60,9 +60,9 @@ struct Normalized {
     const Tensor known = variance.detached() + eps;
     if (!x.count() || !any_outside(known, range)) return;
     const Tensor scale = scale_of(known, range, max(abs(wide.detached()), axes, true));
-    find(wide * scale, words.flag(4), square(scale) * eps, axes);
+    find(wide * scale, words.flag(4), scale * eps * scale, axes);
     mean = mean / scale;
-    variance = variance / square(scale);
+    variance = variance / scale / scale;
     rstd = rstd * scale;
   }
 

@@ -2008,6 +2008,12 @@ class Tensor:
         """a to the power of b. Source: Array API standard 2024.12."""
     def pow_(self, b: _Operand) -> Self:
         """`pow`, written in place. a to the power of b. Source: Array API standard 2024.12."""
+    def power_norm(
+        self,
+        ord: _Float,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+    ) -> Tensor: ...
     def prelu(self, weight: Tensor) -> Tensor:
         """x where positive, else x times weight, which is one number or one for each ..."""
     def prod(
@@ -2570,6 +2576,8 @@ class Tensor:
         """The different elements of x in order (n,), and which of them each element is: ..."""
     def unique_values(self, /) -> Tensor:
         """The different elements of x in order (n,); NaN each on their own."""
+    def unit_vectors(self, ord: _Float=2.0, axis: _Int=1, eps: _Float=1e-12) -> Tensor:
+        """Vectors along an axis over their norm of order ord, which counts as eps below ..."""
     def unravel_index(self, shape: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
         """The indices (int64) along each axis of elements of the flat tensor of a shape."""
     def unsqueeze(self, axis: _Int=0) -> Tensor:
@@ -4300,6 +4308,12 @@ def positive(x: _Operand) -> Tensor:
     """Each element unchanged. Source: Array API standard 2024.12."""
 def pow(a: _Operand, b: _Operand) -> Tensor:
     """a to the power of b. Source: Array API standard 2024.12."""
+def power_norm(
+    x: Tensor,
+    ord: float,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+) -> Tensor: ...
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
     """x where positive, else x times weight, which is one number or one for each ..."""
 def prod(
@@ -4823,6 +4837,8 @@ def uniform(
     device: str | None=None,
 ) -> Tensor:
     """Uniform numbers in [low, high). Shapes: the result has the shape size. Types: ..."""
+def unit_vectors(x: Tensor, ord: float=2.0, axis: int=1, eps: float=1e-12) -> Tensor:
+    """Vectors along an axis over their norm of order ord, which counts as eps below ..."""
 def unsqueeze(x: Tensor, axis: int=0) -> Tensor:
     """A new axis of extent 1. Shapes: x of any shape; the result has one axis more, of ..."""
 def unstack(x: Tensor, axis: int=0) -> tuple[Tensor, ...]:

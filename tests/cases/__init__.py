@@ -26,6 +26,7 @@ from cases import (
     sum_of_products,
     total_norm,
     vector_losses,
+    vector_norms,
     windows,
 )
 from cases.record import OpCase
@@ -42,6 +43,7 @@ RECORDS: tuple[OpCase, ...] = (
     *network.RECORDS,
     *losses.RECORDS,
     *vector_losses.RECORDS,
+    *vector_norms.RECORDS,
     *convolution.RECORDS,
     *windows.RECORDS,
     *recurrent.RECORDS,

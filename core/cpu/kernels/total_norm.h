@@ -209,17 +209,21 @@ bool is_safe(double squares) { return squares >= 1e-290 && squares < HUGE_VAL; }
 double scaled_root(const Problem& p, double root) {
   const double top = terms_of_all(p, NormTerms::largest);
   if (!(top > 0 && top < HUGE_VAL)) return root;
+  const int exponent = std::ilogb(top);
   double squares = 0;
   for (int i = 0; i < p.count; ++i) {
     const Slice& slice = p.slices()[i];
     if (slice.dtype != DType::float64) {
-      squares += terms_of(NormTerms::squares, slice, 0, slice.n) / top / top;
+      squares += std::scalbn(terms_of(NormTerms::squares, slice, 0, slice.n), -2 * exponent);
       continue;
     }
     const auto* x = static_cast<const double*>(slice.data);
-    for (int64_t k = 0; k < slice.n; ++k) squares += (x[k] / top) * (x[k] / top);
+    for (int64_t k = 0; k < slice.n; ++k) {
+      const double scaled = std::scalbn(x[k], -exponent);
+      squares += scaled * scaled;
+    }
   }
-  return top * std::sqrt(squares);
+  return std::scalbn(std::sqrt(squares), exponent);
 }
 
 void run(const void* problem) {

@@ -224,20 +224,18 @@ def _scaled(
     return value
 
 
-_I1 = _Family((_i1, _i1_slope, _i1_curve), True, lambda x: _third_of_i1(x))
-_I0 = _Family((_i0, _i1, _i1_slope, _i1_curve), False, lambda x: _third_of_i1(x))
-_I0E = _Family(
+_I1 = _Family((_i1, _i1_slope, _i1_curve), True, _third_of_i1)
+_I0 = _Family((_i0, _i1, _i1_slope, _i1_curve), False, _third_of_i1)
+_I0E: _Family = _Family(
     (
         _scaled(_near0, polynomials.I0_FAR),
         _scaled(lambda x: _near1(x) - _near0(x), polynomials.I0E_SLOPE_FAR, 1),
-        _scaled(
-            lambda x: _near_slope(x) - 2 * _near1(x) + _near0(x), polynomials.I0E_CURVE_FAR, 2
-        ),
+        _scaled(lambda x: _near_slope(x) - 2 * _near1(x) + _near0(x), polynomials.I0E_CURVE_FAR, 2),
     ),
     False,
     lambda x: _third_of_scaled(x, _I0E, 0, 0.0),
 )
-_I1E = _Family(
+_I1E: _Family = _Family(
     (
         _scaled(_near1, polynomials.I1_FAR),
         _scaled(lambda x: _near_slope(x) - _near1(x), polynomials.I1E_SLOPE_FAR, 1),

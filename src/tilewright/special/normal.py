@@ -131,7 +131,8 @@ class _Share(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        return g * _Density.apply(x)
+        of_x: Tensor = g * _Density.apply(x)
+        return of_x
 
 
 class _Density(Function):
@@ -144,7 +145,8 @@ class _Density(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        return g * (-x * _Density.apply(x))
+        of_x: Tensor = g * (-x * _Density.apply(x))
+        return of_x
 
 
 class _LogShare(Function):
@@ -160,7 +162,8 @@ class _LogShare(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        return g * _Hazard.apply(x)
+        of_x: Tensor = g * _Hazard.apply(x)
+        return of_x
 
 
 class _Hazard(Function):
@@ -174,7 +177,8 @@ class _Hazard(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        return g * _HazardSlope.apply(x)
+        of_x: Tensor = g * _HazardSlope.apply(x)
+        return of_x
 
 
 class _HazardSlope(Function):
@@ -193,7 +197,8 @@ class _HazardSlope(Function):
     def backward(ctx: Any, g: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
         h, slope = _Hazard.apply(x), _HazardSlope.apply(x)
-        return g * -(slope * (x + h) + h * (1 + slope))
+        of_x: Tensor = g * -(slope * (x + h) + h * (1 + slope))
+        return of_x
 
 
 class _Place(Function):
@@ -205,7 +210,8 @@ class _Place(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        return g * _PlaceSlope.apply(x)
+        of_x: Tensor = g * _PlaceSlope.apply(x)
+        return of_x
 
 
 class _PlaceSlope(Function):
@@ -219,7 +225,8 @@ class _PlaceSlope(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
-        return g * (ndtri(x) * _PlaceSlope.apply(x)) * _PlaceSlope.apply(x)
+        of_x: Tensor = g * (ndtri(x) * _PlaceSlope.apply(x)) * _PlaceSlope.apply(x)
+        return of_x
 
 
 # ---- in float64, outside the graph ----
