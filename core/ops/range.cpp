@@ -97,7 +97,7 @@ constexpr OpRecord kPowerNorm = {
         "range of the powers.\n"
         "Shapes: x of any shape; the result lacks the axes, or has them with extent 1 where "
         "keepdims.\n"
-        "Types: float32, float64. Result: the same type.\n"
+        "Types: floating. Result: the same type; 16-bit ones are summed in float32.\n"
         "Raises TypeError for other types, IndexError for an axis out of range.\n"
         "Source: PyTorch's torch.linalg.vector_norm.",
     .flags = kFunction,

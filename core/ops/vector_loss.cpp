@@ -7,7 +7,8 @@
 #include "core/ops/pointwise.h"
 #include "core/ops/range.h"
 #include "core/ops/records.h"
-#include "core/ops/reduce.h"
+#include "core/ops/copy.h"
+#include "core/ops/reduction_records.h"
 #include "core/ops/view.h"
 
 namespace tw {
@@ -74,20 +75,21 @@ void cosine_similarity_body(const Use& use, Tensor* out) {
 
 // Words: ord, axis, eps.
 void unit_vectors_body(const Use& use, Tensor* out) {
-  const LossInputs in(use);
-  const Tensor x = in[0];
+  const DType type = use.in[0].tensor.dtype();
+  check_floating(type, use.op.name, false);
+  const Tensor x = astype(use.in[0].tensor, working_dtype(type));
   const double p = use.words.real(0), eps = use.words.real(2);
   const int at = normalize_axis(use.words[1], std::max(x.rank(), 1), use.op.name);
   const Axes axis = x.rank() ? Axes{at} : Axes(std::vector<std::int64_t>());
   const Tensor length = norm(x, p, axis, true);
   const SafeRange range = {0, range_of_sums(x.dtype()).most};
   if (!x.count() || !any_outside(length, range)) {
-    out[0] = in.in_own_type(x / maximum(length, eps));
+    out[0] = astype(x / maximum(length, eps), type);
     return;
   }
   const Tensor scale = scale_of(length.detached(), range, max(abs(x.detached()), axis, true));
   const Tensor scaled = x * scale;
-  out[0] = in.in_own_type(scaled / maximum(norm(scaled, p, axis, true), scale * eps));
+  out[0] = astype(scaled / maximum(norm(scaled, p, axis, true), scale * eps), type);
 }
 
 // Squares of the lengths of vectors along the last axis, with a little more, of vectors times a

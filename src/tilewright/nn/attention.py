@@ -21,9 +21,9 @@ class MultiheadAttention(Module):
     key_padding_mask (N, S): where a bool mask is True, or a floating one -inf, nothing is attended
     to; a query for which that holds everywhere gets weights of 0, as in
     `scaled_dot_product_attention`. is_causal says that attn_mask is causal, which is then not read
-    where that is faster; it may be left out. add_bias_kv appends a learnt key and value, add_zero_attn one of zeros.
-    Raises ValueError for extents and masks that do not fit. Source: Vaswani et al., "Attention is
-    all you need" (2017).
+    where that is faster; it may be left out. add_bias_kv appends a learnt key and value,
+    add_zero_attn one of zeros. Raises ValueError for extents and masks that do not fit. Source:
+    Vaswani et al., "Attention is all you need" (2017).
 
     >>> import tilewright as tw
     >>> attend = tw.nn.MultiheadAttention(8, 2, batch_first=True)
