@@ -71,9 +71,11 @@ _DTypeLike: TypeAlias = dtype | str | type[Any] | Any
 class Generator:
     """A stream of random numbers: seed and position."""
 
+    def __getstate__(self) -> tuple[int, int]: ...
     def __init__(self, seed: int=0, *, device: str | None=None) -> None:
         """`device` is taken for PyTorch's programs: a seed gives the same numbers on all."""
     def __repr__(self) -> str: ...
+    def __setstate__(self, arg: tuple[int, int], /) -> None: ...
     def get_state(self) -> Tensor:
         """Seed and position, two numbers of uint64 for `set_state`."""
     def initial_seed(self) -> int:

@@ -149,24 +149,41 @@ class Optimizer:
         return loss
 
     def _step_group(self, group: Group) -> None:
-        touched = [(param, g) for param in group["params"] if (g := param.grad) is not None]
+        params = [param for param in group["params"] if param.grad is not None]
+        if not params:
+            return
+        grads: list[Any] = [param.grad for param in params]
         held, begin = self.state.get, self.state.setdefault
-        states = [held(param) or begin(param, {}) for param, _ in touched]
+        states = [held(param) or begin(param, {}) for param in params]
+        done = self.steps_done(group, states)
+        if done.count(done[0]) == len(done):
+            return self._step_alike(group, params, grads, states, done[0])
         by_steps: dict[Any, list[int]] = {}
-        for i, steps in enumerate(self.steps_done(group, states)):
+        for i, steps in enumerate(done):
             by_steps.setdefault(steps, []).append(i)
         for steps, chosen in by_steps.items():
-            of_chosen = [states[i] for i in chosen]
-            params, grads = map(list, zip(*[touched[i] for i in chosen], strict=True))
-            columns = self._columns(group, params, of_chosen)
-            columns |= {name: list(map(float, columns[name])) for name in self.numbers}
-            step = steps_of(f"{type(self).__name__}: step", steps) + 1
-            self.update(group, params, grads, columns, step)
-            for name in self.numbers:
-                for state, number in zip(of_chosen, columns[name], strict=True):
-                    state[name] = number
-            for state in of_chosen:
-                state["step"] = step
+            some = ([params[i] for i in chosen], [grads[i] for i in chosen])
+            self._step_alike(group, *some, [states[i] for i in chosen], steps)
+
+    def _step_alike(
+        self,
+        group: Group,
+        params: list[Tensor],
+        grads: list[Tensor],
+        states: list[State],
+        done: Any,
+    ) -> None:
+        """Steps parameters that have done the same number of steps."""
+        step = 1 + (done if type(done) is int else steps_of(f"{type(self).__name__}: step", done))
+        columns = self._columns(group, params, states)
+        for name in self.numbers:
+            columns[name] = list(map(float, columns[name]))
+        self.update(group, params, grads, columns, step)
+        for name in self.numbers:
+            for state, number in zip(states, columns[name], strict=True):
+                state[name] = number
+        for state in states:
+            state["step"] = step
 
     def _columns(
         self, group: Group, params: list[Tensor], states: list[State]
