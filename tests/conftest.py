@@ -36,6 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--programs", type=int, default=3000, help="how many random programs to run")
     parser.addoption("--gpu-programs", type=int, default=24, help="how many of them on the GPU")
     parser.addoption("--program-seed", type=int, default=None, help="one random program to run")
+    parser.addoption(
+        "--feature-programs", type=int, default=300, help="how many to run under several features"
+    )
+    parser.addoption("--feature-seed", type=int, default=None, help="one of these")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -39,16 +39,19 @@ class Outcome:
 
 
 @lru_cache(20000)
-def compiled(text: str, count: int) -> Callable[..., None]:
+def compiled(text: str, count: int, library: Any = tw) -> Callable[..., None]:
     """A step's text as a function of (values, out, operands, handles, seen, data)."""
     body = fill_in(text, "v[o]", [f"a[{i}]" for i in range(count)])
-    scope: dict[str, Any] = {"tw": tw, "torch": torch, "F": torch.nn.functional, "np": np}
+    scope: dict[str, Any] = {"tw": library, "torch": torch, "F": torch.nn.functional, "np": np}
     exec(f"def step(v, o, a, handles, seen, data):\n    {body}", scope)
     return scope["step"]  # type: ignore[no-any-return]
 
 
 class Run:
     """One run of a program; the two libraries differ in a few methods."""
+
+    refusals: tuple[type[Exception], ...] = REFUSALS
+    library: Any = tw  # what `tw` is in steps
 
     def __init__(self, program: Program, skip: Collection[int], numbers: Numbers = data) -> None:
         self.program, self.skip, self.numbers = program, skip, numbers
@@ -74,7 +77,7 @@ class Run:
                 self.forget_gradients()
         try:
             self.finale()
-        except REFUSALS as error:
+        except self.refusals as error:
             self.outcome.failure = said(error)
         self.collect()
         return self.outcome
@@ -85,7 +88,7 @@ class Run:
             self.perform(step, self.values)
         except KeyError:
             self.outcome.lacking.add(number)
-        except REFUSALS as error:
+        except self.refusals as error:
             self.outcome.refused[number] = said(error)
             if step.kind == "backward":
                 self.forget_gradients()
@@ -112,7 +115,7 @@ class Run:
         operands = [self.operand_in(step, i, values) for i in step.args]
         if step.kind in {"write", "toggle"}:
             values[step.out]
-        compiled(text, len(operands))(
+        compiled(text, len(operands), self.library)(
             values, step.out, operands, self.handles, self.seen, self.numbers
         )
 
@@ -206,7 +209,10 @@ def array_of(tensor: Any) -> np.ndarray:
         # where that part would be.
         held = torch.zeros_like(tensor) if tensor._is_zerotensor() else tensor
         return np.array(held.numpy(force=True))
-    return np.array(tensor.detach().to("cpu").numpy())
+    here = tensor.detach().to("cpu")
+    if here.dtype == tw.bfloat16:
+        here = here.astype(tw.float32)
+    return np.array(here.numpy())
 
 
 def said(error: Exception) -> str:

@@ -233,12 +233,13 @@ def settings(rng: random.Random, wide: bool, isas: list[str], rungs: list[str]) 
     )
 
 
-def program(seed: int, isas: list[str], rungs: list[str]) -> Program:
-    """The program of a seed."""
+def program(seed: int, isas: list[str], rungs: list[str], is_wide: bool | None = None) -> Program:
+    """The program of a seed; one in a hundred is wide where it is not said."""
     from programs.choices import next_step  # noqa: PLC0415  (which builds on this module)
 
     rng = random.Random(seed)
-    wide = rng.random() < 0.01
+    drawn = rng.random() < 0.01
+    wide = drawn if is_wide is None else is_wide
     state = State(rng, seed, settings(rng, wide, isas, rungs), wide)
     for _ in range(rng.randint(1, 3)):
         state.leaf(requires_grad=True)
