@@ -34,10 +34,14 @@ OTHERS: dict[str, Function] = {
     "masked attention": lambda x: tw.scaled_dot_product_attention(
         *[x.reshape(2, 4)] * 3, attn_mask=tw.eye(2, dtype=tw.float64)
     ),
+    "standard_gamma": tw.standard_gamma,
     "to": lambda x: x.to("null"),
     "vdot": lambda x: tw.vdot(tw.complex(x, x * x), tw.complex(-x, x)),
     "windows": lambda x: x.unfold(0, 3, 2) ** 2,
 }
+
+# Whose own derivatives are refused.
+LAST = {"gamma_slope", "beta_slope"}
 
 
 def functions() -> Iterator[tuple[Function, list[tw.Tensor]]]:
@@ -90,6 +94,8 @@ class Derivative:
             if "changed in place" not in str(error):
                 raise
             return True
+        except NotImplementedError:  # of one of the last
+            pass
         return False
 
 
@@ -115,7 +121,10 @@ def kept() -> dict[str, Kept]:
     found: dict[str, Kept] = defaultdict(Kept)
     for function, operands in functions():
         for level in range(LEVELS + 1):
-            derivative = Derivative(function, operands, level)
+            try:
+                derivative = Derivative(function, operands, level)
+            except NotImplementedError:
+                break
             if not isinstance(derivative.y, tw.Tensor) or not derivative.y.requires_grad:
                 break
             for at, node in enumerate(_core._graph(derivative.y)):
@@ -136,7 +145,7 @@ def runs_here(op: str) -> bool:
     return {kernel["device"] for kernel in _core.kernels_of_op(op)} != {"cuda"}
 
 
-@pytest.mark.parametrize("op", [op for op in GRADIENTS if runs_here(op)])
+@pytest.mark.parametrize("op", [op for op in GRADIENTS if runs_here(op) and op not in LAST])
 def test_what_is_kept_is_what_is_read(op: str) -> None:
     assert kept()[op].seen, "no function here has a node of it"
     assert not kept()[op].wrong
