@@ -99,6 +99,7 @@ NORMS: dict[str, Homogeneous] = {
     "batch norm of columns": Homogeneous(
         lambda x: F.batch_norm(x.reshape(24, 5), None, None, training=True, eps=0.0), 0, 1e-5
     ),
+    "correlations": Homogeneous(lambda x: tw.corrcoef(x[0]), 0, 1e-5),
     "clipped gradients": Homogeneous(_norm_of_grads, 0),
     "total norm of order 3": Homogeneous(
         lambda x: tw.nn.utils.get_total_norm([x[0], x[1].mT], norm_type=3.0), 1
@@ -202,6 +203,8 @@ def test_lengths_beyond_the_type() -> None:
     x = tw.asarray([[2e38, 3e38]])
     for y in (F.normalize(x), tw.renorm(x, 2, 0, 1.0)):
         np.testing.assert_allclose(y, [[0.5547002, 0.8320503]], rtol=1e-6)
+    rows = F.embedding(tw.asarray([0]), x.clone(), max_norm=1.0)
+    np.testing.assert_allclose(rows, [[0.5547002, 0.8320503]], rtol=1e-6)
     ones = tw.ones((1, 2))
     assert tw.cosine_similarity(x, ones).item() == pytest.approx(0.9805807, rel=1e-6)
     assert tw.cosine_similarity(ones * 1e30, ones * 1e30).item() == pytest.approx(1.0, rel=1e-6)

@@ -53,7 +53,7 @@ SafeRange range_of_lengths(DType dtype) {
 }
 
 bool any_outside(const Tensor& sizes, SafeRange range) {
-  if (!sizes.count() || modes.dry_run) return false;
+  if (!sizes.count() || sizes.device() || modes.dry_run) return false;
   if (!shows_values(sizes)) return true;
   const Tensor known = contiguous(sizes.detached());
   return is_double(known.dtype()) ? any_of_outside<double>(known, range)
@@ -91,7 +91,8 @@ Tensor power_norm(const Tensor& size, double p, const Axes& axes, bool keepdims)
 
 constexpr OpRecord kPowerNorm = {
     .name = "power_norm",
-    .signature = "(x: Tensor, ord: float, axis: Axes = None, keepdims: bool = False) -> Tensor",
+    .signature =
+        "(x: Tensor, ord: float = 2.0, axis: Axes = None, keepdims: bool = False) -> Tensor",
     .help =
         "(Sum of x ** ord) ** (1 / ord) of numbers from 0 on, over all or some axes, whatever the "
         "range of the powers.\n"

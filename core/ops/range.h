@@ -13,7 +13,7 @@ SafeRange range_of_sums(DType dtype);
 SafeRange range_of_lengths(DType dtype);
 
 // Whether one of some numbers is outside, NaN among them. In a recording, which a replay repeats on
-// others, and on a device, which would be waited for, one may be.
+// others, one may be; devices, which would be waited for, are not asked.
 bool any_outside(const Tensor& sizes, SafeRange range);
 // Factors for what has the magnitude `top`: 1 where the first result is inside, and else a power of
 // two that brings it near 1. They have no gradient.

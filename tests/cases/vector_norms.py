@@ -14,7 +14,7 @@ from cases.record import Arrays, ErrorInput, OpCase
 TOLERANCE = {"float16": 4, "bfloat16": 4, "float32": 16, "float64": 64}
 
 
-def power_norm(x: Any, ord: float, axis: Any = None, keepdims: bool = False) -> Any:
+def power_norm(x: Any, ord: float = 2.0, axis: Any = None, keepdims: bool = False) -> Any:
     powers = np.sum(np.power(x, ord), axis=axis, keepdims=keepdims)
     return np.power(powers, 1 / np.asarray(x).dtype.type(ord))
 

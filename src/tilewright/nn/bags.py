@@ -51,9 +51,12 @@ def _limit_rows(op: str, input: Tensor, weight: Tensor, most: float, norm_type: 
     with tw.no_grad():
         numbers = input.flatten()  # rows that come twice are written twice, as the same
         rows = weight.detach()[numbers]
-        exact = rows if rows.dtype == tw.float64 else rows.astype(tw.float32)
+        # Norms of float32 may be beyond its range, where their elements are not.
+        exact = rows.astype(tw.float64)
         norms = tw.linalg.vector_norm(exact, ord=norm_type, axis=1, keepdims=True)
-        weight[numbers] = rows * tw.where(norms > most, most / (norms + 1e-7), 1.0)
+        factors = tw.where(norms > most, most / (norms + 1e-7), 1.0)
+        narrow = rows.dtype if rows.dtype == tw.float64 else tw.float32
+        weight[numbers] = rows * factors.astype(narrow)
 
 
 class _Scaled(Function):
