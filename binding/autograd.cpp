@@ -101,21 +101,36 @@ void join_graph(const char* op, nb::handle object, const Tensor& result) {
   });
 }
 
+// Results that show memory of inputs, as these are now, or of results before them.
+void show_as_views(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results,
+                   const std::vector<bool>& apart, bool passes_on) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (apart[i]) continue;
+    for (const Tensor& x : inputs)
+      if (!results[i]->is_view && x) CustomNode::show_as_view(results[i], x, passes_on);
+    for (std::size_t j = 0; j < i && !results[i]->is_view; ++j)
+      CustomNode::show_as_view(results[i], results[j], passes_on);
+  }
+}
+
 // Puts a call of a Python function into the graph, whose gradient is context._gradients(saved, g).
 // Results that are inputs and `changed` come back as the same objects.
 Told<"list[typing.Any]"> record_custom(nb::object context, std::string name, nb::list inputs,
                                        nb::list saved, nb::list results,
                                        const std::vector<bool>& differentiable,
-                                       const std::vector<bool>& changed) {
+                                       const std::vector<bool>& changed, bool passes_on) {
   const std::vector<Tensor> out =
       CustomNode::record({name, PythonGradient{context}, tensors_of(inputs), tensors_of(saved),
                           tensors_of(results), differentiable, changed});
   nb::list wrapped = list_of(out);
+  std::vector<bool> apart = changed;
   for (std::size_t i = 0; i < changed.size(); ++i) {
+    if (!differentiable[i]) apart[i] = true;
     if (!changed[i]) continue;
     if (differentiable[i]) join_graph(name.c_str(), results[i], out[i]);
     wrapped[i] = results[i];
   }
+  show_as_views(tensors_of(inputs), out, apart, passes_on);
   for (nb::handle y : wrapped) watch(reinterpret_cast<TensorObject*>(y.ptr()));
   watch_attributes(context);
   return wrapped;
@@ -123,8 +138,21 @@ Told<"list[typing.Any]"> record_custom(nb::object context, std::string name, nb:
 
 void backward_of(nb::list tensors, nb::list seeds, std::optional<bool> retain_graph,
                  bool create_graph) {
-  backward(tensors_of(tensors), tensors_of(seeds),
-           {retain_graph.value_or(create_graph), create_graph, false});
+  const std::vector<Tensor> roots = tensors_of(tensors);
+  backward(roots, tensors_of(seeds), {retain_graph.value_or(create_graph), create_graph, false});
+  if (create_graph) end_recorded_pass(roots);
+}
+
+// What a graph leads to beside the tensors at hand: other leaves, and functions of Python.
+nb::tuple behind_of(nb::list tensors, nb::list known) {
+  const Behind found = behind(tensors_of(tensors), tensors_of(known));
+  return nb::make_tuple(found.other_leaves, found.functions);
+}
+
+// The gradients as a function of grad_outputs, without what hooks make of them.
+nb::list linear_gradients(nb::list outputs, nb::list inputs, nb::list seeds) {
+  return list_of(gradients(tensors_of(outputs), tensors_of(seeds), tensors_of(inputs),
+                           {.retain_graph = true, .create_graph = true, .hooks = false}));
 }
 
 // Makes the object stand for the memory of `value`: a leaf with the gradient and hooks it had.
@@ -151,9 +179,26 @@ void zero_grad(const std::vector<Itself>& params) {
 
 }  // namespace
 
-std::vector<Tensor> PythonGradient::operator()(const std::vector<Tensor>& saved,
-                                               std::vector<Tensor> g) const {
-  return tensors_of(nb::cast<nb::list>(context.attr("_gradients")(list_of(saved), list_of(g))));
+CustomGradients PythonGradient::operator()(const std::vector<Tensor>& saved,
+                                           std::vector<Tensor> g) const {
+  std::vector<Tensor> grads =
+      tensors_of(nb::cast<nb::list>(context.attr("_gradients")(list_of(saved), list_of(g))));
+  return {std::move(grads), nb::cast<bool>(context.attr("_last"))};
+}
+
+// A gradient with a graph keeps all that leads to it, its own tensor among that: it ends with the
+// tensor's object. Where functions of Python are among that, the collector has to look at it.
+void end_recorded_pass(const std::vector<Tensor>& roots) {
+  for (const Tensor& root : roots)
+    for (const Tensor& leaf : leaves_of(root)) {
+      if (!is_held_by_program(*leaf.get())) {
+        drop_recorded_grad(*leaf.get());
+        continue;
+      }
+      auto* const object = static_cast<TensorObject*>(leaf->wrapper);
+      take_back(object);
+      if (held_functions) watch(object);
+    }
 }
 
 void bind_autograd(nb::module_& m) {
@@ -165,7 +210,8 @@ void bind_autograd(nb::module_& m) {
         "allow_unused those that no output depends on are None, with materialize_grads zeros.\n"
         "Shapes: outputs of any shapes, grad_outputs of theirs, which an output of one element "
         "needs not "
-        "have; the results have those of inputs. That of a sum itself is a broadcast "
+        "have; the results have those of inputs. Each has memory of its own; that of a sum itself "
+        "is a broadcast "
         "view: copy() it before you write to it.\nTypes: floating, complex. Result: those of "
         "inputs.\nRaises RuntimeError for an input that does not require grad, for an output "
         "that does not depend on it unless one of these is set, and for outputs of several "
@@ -173,7 +219,9 @@ void bind_autograd(nb::module_& m) {
         "PyTorch's "
         "torch.autograd.grad.");
   m.def("_record_custom", record_custom, "context"_a, "name"_a, "inputs"_a, "saved"_a, "results"_a,
-        "differentiable"_a, "changed"_a);
+        "differentiable"_a, "changed"_a, "passes_on"_a);
+  m.def("_behind", behind_of, "tensors"_a, "known"_a);
+  m.def("_linear_gradients", linear_gradients, "outputs"_a, "inputs"_a, "grad_outputs"_a);
   m.def("_backward", backward_of, "tensors"_a, "grad_tensors"_a, "retain_graph"_a = nb::none(),
         "create_graph"_a = false);
   m.def("_become", become, "tensor"_a, "value"_a);

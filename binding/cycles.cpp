@@ -107,9 +107,12 @@ void hand_out_shares() {
   }
 }
 
+bool collecting = false;
+
 // One of gc.callbacks.
 void on_collection(const char* phase, nb::dict info) {
   constexpr int kFull = 2;
+  collecting = std::string_view(phase) == "start";
   const auto over = std::exchange(shares(), {});
   if (held_functions == 0 || std::string_view(phase) != "start") return;
   if (nb::cast<int>(info["generation"]) == kFull) hand_out_shares();
@@ -124,7 +127,10 @@ Tensor PythonHook::operator()(const Tensor& x) const {
   return current_tensor(result.ptr());
 }
 
+bool is_collecting() { return collecting; }
+
 void watch(TensorObject* object) {
+  take_back(object);
   if (object->watched) return;
   watched().push_back(object);
   object->watched = watched().size();

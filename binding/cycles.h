@@ -21,7 +21,7 @@ struct PythonRerun {
 // The gradient of a function that Python defines: what it needs is in its context.
 struct PythonGradient {
   nb::object context;
-  std::vector<Tensor> operator()(const std::vector<Tensor>& saved, std::vector<Tensor> g) const;
+  CustomGradients operator()(const std::vector<Tensor>& saved, std::vector<Tensor> g) const;
 };
 
 // Lets the collector look at an object from now on: called for every tensor that may be part of a
@@ -32,6 +32,8 @@ void unwatch(TensorObject* object);
 void watch_closure(PyObject* function);
 // The same for those among the attributes of a context.
 void watch_attributes(nb::handle context);
+// Whether a collection runs, of any generation.
+bool is_collecting();
 int traverse_tensor(PyObject* self, visitproc visit, void* arg);
 
 }  // namespace tw::binding

@@ -1,6 +1,7 @@
 // Properties and methods of Tensor that are not on a hot path.
 #include <limits>
 
+#include "binding/cycles.h"
 #include "binding/gpu_interchange.h"
 #include "binding/interchange.h"
 #include "binding/module.h"
@@ -55,6 +56,8 @@ void set_grad(const Itself& x, std::optional<Tensor> grad) {
          " for a tensor on another device: ", describe(x));
   if (modes.capture) modes.capture->note_gradient(*x.get());
   x.extras().grad = grad.value_or(Tensor());
+  if (grad && !grad->is_leaf() && held_functions && x->wrapper)
+    watch(static_cast<TensorObject*>(x->wrapper));
 }
 
 // A device's name as tilewright.devices.device, made once.
@@ -414,9 +417,7 @@ void bind_graph() {
                              plan);
         backward({x}, gradient ? std::vector<Tensor>{*gradient} : std::vector<Tensor>{},
                  {retain_graph, create_graph, plan});
-        if (create_graph)
-          for (const Tensor& leaf : leaves_of(x))
-            if (!leaf->wrapper) drop_recorded_grad(*leaf.get());
+        if (create_graph) end_recorded_pass({x});
       },
       "gradient"_a = nb::none(), "retain_graph"_a = false, "create_graph"_a = false,
       "inputs"_a = nb::none(), "plan"_a = false,

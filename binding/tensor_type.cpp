@@ -39,7 +39,10 @@ TensorObject* allocate_object() {
     return object;
   }
   TensorObject* object = PyObject_GC_New(TensorObject, tensor_type);
-  if (object) object->watched = 0;
+  if (object) {
+    object->watched = 0;
+    object->kept = false;
+  }
   return object;
 }
 
@@ -56,8 +59,38 @@ void drop_header(TensorObject* object) {
   Ref<TensorHeader>::adopt(header);
 }
 
+// Whether more than this object holds a leaf's header: the graph. A recorded grad, which leads back
+// to the leaf, does not count and ends.
+bool is_needed(TensorObject* object) {
+  TensorHeader* const header = object->header;
+  if (!header || header->references == 1 || header->grad_fn || !header->requires_grad) return false;
+  if (header->extras) drop_recorded_grad(*header);
+  return header->references > 1 && header->wrapper == object;
+}
+
+// Leaves an object that has one reference to its header.
+void leave_to_header(TensorObject* object) {
+  unwatch(object);
+  object->kept = true;
+  Ref<TensorHeader>::adopt(object->header);
+}
+
+// Of subclasses, whose objects CPython takes apart itself: it asks here first. What a collection
+// has found to be garbage is not kept, as the graph may be part of that.
+void finalize(PyObject* self) {
+  TensorObject* const object = as_object(self);
+  if (Py_TYPE(self) == tensor_type || is_collecting() || !is_needed(object)) return;
+  leave_to_header(object);
+  Py_INCREF(self);
+}
+
 void deallocate(PyObject* self) {
   TensorObject* object = as_object(self);
+  if (Py_TYPE(self) == tensor_type && is_needed(object)) [[unlikely]] {
+    if (object->watched) PyObject_GC_UnTrack(self);
+    Py_SET_REFCNT(self, 1);
+    return leave_to_header(object);
+  }
   if (object->watched || Py_TYPE(self) != tensor_type) [[unlikely]] {
     PyObject_GC_UnTrack(self);
     unwatch(object);
@@ -360,6 +393,7 @@ PyType_Slot slots[] = {
      const_cast<char*>("Tensor(x)\n--\n\nAn n-dimensional array that takes part in autograd.")},
     {Py_tp_new, slot(construct)},
     {Py_tp_dealloc, slot(deallocate)},
+    {Py_tp_finalize, slot(finalize)},
     {Py_tp_traverse, slot(traverse_tensor)},
     {Py_tp_members, members},
     {Py_tp_repr, slot(display_slot)},
@@ -424,8 +458,34 @@ PyObject* wrap(const Tensor& tensor) {
   return reinterpret_cast<PyObject*>(object);
 }
 
+void take_back(TensorObject* object) {
+  if (!std::exchange(object->kept, false)) return;
+  Ref<TensorHeader>(object->header).leak();
+  Py_DECREF(object);
+}
+
+bool is_held_by_program(const TensorHeader& header) {
+  const auto* object = static_cast<TensorObject*>(header.wrapper);
+  return object && !(object->kept && Py_REFCNT(object) == 1);
+}
+
+static bool release_object(TensorHeader& header) {
+  TensorObject* const object = static_cast<TensorObject*>(header.wrapper);
+  if (Py_IsInitialized() && Py_REFCNT(object) > 1) {
+    take_back(object);
+    return false;
+  }
+  header.wrapper = nullptr;
+  object->header = nullptr;
+  object->kept = false;
+  if (Py_IsInitialized()) Py_DECREF(object);
+  return true;
+}
+
 static void rebind(void* wrapper, const Tensor& tensor) {
   TensorObject* object = static_cast<TensorObject*>(wrapper);
+  const nb::object holds = nb::borrow(reinterpret_cast<PyObject*>(object));
+  take_back(object);
   drop_header(object);
   object->header = Ref<TensorHeader>(tensor.get()).leak();
   tensor->wrapper = object;
@@ -583,6 +643,7 @@ void create_tensor_type(nb::module_& module) {
   if (!type) throw nb::python_error();
   tensor_type = reinterpret_cast<PyTypeObject*>(type);
   rebind_wrapper = rebind;
+  release_wrapper = release_object;
   module.attr("Tensor") = nb::borrow(type);
 }
 

@@ -12,9 +12,12 @@ namespace nb = nanobind;
 namespace tw::binding {
 
 struct TensorObject {
-  PyObject_HEAD TensorHeader* header;  // owns one reference
+  PyObject_HEAD TensorHeader* header;  // owns one reference, unless `kept`
   PyObject* weak_references;
   std::size_t watched;  // the garbage collector looks at it; see cycles.h
+  // Of a leaf that the program has dropped and the graph has not: the header holds the object, with
+  // what refers weakly to it and what was attached to it.
+  bool kept;
 };
 
 extern PyTypeObject* tensor_type;
@@ -30,6 +33,13 @@ Tensor current_tensor(PyObject* object);
 Tensor unwrap(PyObject* object);
 // New reference; the same object for the same header. Empty tensors become None.
 PyObject* wrap(const Tensor& tensor);
+
+// Whether the program has an object of the header, beyond what the header itself keeps.
+bool is_held_by_program(const TensorHeader& header);
+// Lets an object that its header kept hold the header again; the caller holds the object.
+void take_back(TensorObject* object);
+// After a pass from `roots` whose gradients are part of a graph.
+void end_recorded_pass(const std::vector<Tensor>& roots);
 
 // Reads a tensor or anything convertible (numbers stay weak; arrays with the buffer protocol or
 // DLPack become tensors). False, without an error set, where `object` is none of these.

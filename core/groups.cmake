@@ -6,7 +6,7 @@ set(TW_CORE_GROUPS
   "ops/reduce"
   "ops/apply ops/call_cache ops/copy ops/create ops/in_place ops/index ops/join ops/logsumexp"
   "ops/matmul ops/pointwise_in_place ops/sum_of_products ops/update ops/variance ops/view"
-  "autograd/backward autograd/replay memory/quota_pool autograd/checkpoint autograd/cycles"
+  "autograd/backward autograd/reach autograd/gradient_hooks autograd/replay memory/quota_pool autograd/checkpoint autograd/cycles"
   "autograd/op_node runtime/task_book tensor/tensor memory/heap runtime/scheduler"
   "cpu/convolution cpu/convolution/direct cpu/convolution/winograd_sums cpu/ctc cpu/gather cpu/multinomial cpu/families"
   "cpu/convolution/im2col cpu/convolution/windows cpu/convolution/winograd_weights cpu/nonzero cpu/positions

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright import nn
 
 
 def leaf(values):
@@ -135,3 +136,135 @@ class TestLifetime:
         del hook, y
         gc.collect()
         assert gone() is None
+
+
+class Named(nn.Parameter):
+    """A leaf with an attribute of its own."""
+
+    label = ""
+
+
+class TestLeavesThatTheGraphHolds:
+    @pytest.mark.parametrize("make", [lambda: tw.ones(3, requires_grad=True), lambda: Named([1.0])])
+    def test_their_objects_live_as_long_as_the_graph(self, make):
+        x = make()
+        if isinstance(x, Named):
+            x.label = "mine"
+        alive, y = weakref.ref(x), None
+        y = x * 2.0
+        del x
+        gc.collect()
+        x = alive()
+        assert x is not None and x.requires_grad
+        assert getattr(x, "label", "mine") == "mine"
+        y.sum().backward()
+        assert x.grad is not None
+        del y
+        gc.collect()
+        assert alive() is x and (x * 2.0).tolist() is not None
+        del x
+        gc.collect()
+        assert alive() is None
+
+    @pytest.mark.parametrize("make", [lambda: tw.ones(3, requires_grad=True), lambda: Named([1.0])])
+    def test_their_objects_go_with_the_graph(self, make):
+        x = make()
+        alive = weakref.ref(x)
+        y = x * 2.0
+        before = live_bytes()
+        del x
+        y.sum().backward()
+        assert alive() is not None
+        del y
+        assert alive() is None
+        assert live_bytes() < before
+
+    def test_a_hook_gets_the_object(self):
+        x = Named([1.0])
+        x.label = "mine"
+        seen = []
+        x.register_post_accumulate_grad_hook(lambda x: seen.append((type(x), x.label)))
+        y = x * 2.0
+        del x
+        y.sum().backward()
+        assert seen == [(Named, "mine")]
+
+    def test_other_memory_for_a_leaf_that_came_back(self):
+        x = tw.ones(2, requires_grad=True)
+        alive = weakref.ref(x)
+        y = x * 2.0
+        del x
+        alive().data = tw.zeros(3)
+        y.sum().backward()
+        assert alive() is None
+
+    def test_a_recorded_grad_does_not_keep_its_leaf(self):
+        for make in (lambda: tw.ones(3, requires_grad=True), lambda: Named([1.0])):
+            x = make()
+            alive = weakref.ref(x)
+            (x**3).sum().backward(create_graph=True)
+            assert x.grad.requires_grad
+            del x
+            gc.collect()
+            assert alive() is None
+
+    def test_many_come_and_go(self):
+        def step():
+            leaves = [tw.ones(4, requires_grad=True) for _ in range(20)]
+            y = sum(x.sum() for x in leaves)
+            kept = [weakref.ref(x) for x in leaves[:3]]
+            del leaves
+            y.backward()
+            again = [r() for r in kept]
+            del y
+            return sum(x.sum() for x in again)
+
+        step()
+        before = live_bytes()
+        for _ in range(20):
+            step()
+        assert live_bytes() == before
+
+
+class TestRecordedGrads:
+    """Of leaves whose graphs lead to functions of Python, which lead back."""
+
+    @staticmethod
+    def hooked_layer():
+        layer = nn.Linear(64, 64)
+        layer.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+        return layer
+
+    def test_modules_with_hooks_go(self):
+        def step(way):
+            layer = self.hooked_layer()
+            y = layer(tw.ones((2, 64), requires_grad=True)).tanh().sum()
+            if way == "backward":
+                y.backward(create_graph=True)
+            elif way == "backward of several":
+                tw.autograd.backward([y, y * 2.0], create_graph=True)
+            elif way == "inputs":
+                y.backward(create_graph=True, inputs=list(layer.parameters()))
+            else:
+                (layer.weight.grad,) = tw.grad(y, layer.weight, create_graph=True)
+            return weakref.ref(layer)
+
+        for way in ("backward", "backward of several", "inputs", "assigned"):
+            step(way)
+            before = live_bytes()
+            layers = [step(way) for _ in range(5)]
+            assert live_bytes() == before
+            assert [layer() for layer in layers] == [None] * 5
+
+    def test_views_of_tensors_that_are_gone_hide_no_cycle(self):
+        def step():
+            x = tw.ones(64, requires_grad=True)
+            y = (x * 2.0)[1:]
+            y.register_hook(lambda g: print(y.shape) if g is None else None)
+            return weakref.ref(y)
+
+        step()
+        before = live_bytes()
+        views = [step() for _ in range(5)]
+        assert live_bytes() == before
+        assert [view() for view in views] == [None] * 5

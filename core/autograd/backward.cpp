@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/autograd/anomaly.h"
 #include "core/autograd/capture.h"
+#include "core/autograd/gradient_hooks.h"
 #include "core/autograd/planner.h"
 #include "core/runtime/device.h"
 #include "core/runtime/interruption.h"
@@ -19,11 +21,7 @@ namespace {
 GradientArithmetic arithmetic;
 constexpr int kFewInputs = 4;
 
-bool unique_memory(const Tensor& g) {
-  const Storage& storage = *g->storage;
-  const std::uint32_t held = modes.capture ? modes.capture->references_to(storage) : 0;
-  return g->references == 1 && storage.references == 1 + held && g.contiguous() && !storage.owner;
-}
+bool unique_memory(const Tensor& g) { return is_alone(g) && g.contiguous(); }
 
 void accumulate(Tensor& into, Tensor g) {
   if (!into) {
@@ -35,43 +33,33 @@ void accumulate(Tensor& into, Tensor g) {
   }
 }
 
-Tensor run_hooks(const HookList& hooks, Tensor g, const char* op) {
-  refuse_in_capture("a hook runs");
-  if (DryRun* dry = DryRun::running()) {
-    dry->expose(g);
-    return g;
-  }
-  const std::vector<HookEntry> snapshot = hooks.entries();  // a hook may remove itself
-  const BlockSourceGuard source(PlannedPass::source_outside());
-  for (const HookEntry& hook : snapshot) {
-    Tensor replaced = hook.call(g);
-    if (!replaced) continue;
-    if (!(replaced.shape() == g.shape()))
-      fail(ErrorKind::value, op, ": a hook returned shape ", replaced.shape(),
-           " for a gradient of shape ", g.shape());
-    if (replaced.device() != g.device())
-      fail(ErrorKind::value, op, ": a hook returned ", describe(replaced), " for a gradient ",
-           describe(g), " on another device");
-    if (replaced.dtype() != g.dtype())
-      fail(ErrorKind::type, op, ": a hook returned ", name_of(replaced.dtype()),
-           " for a gradient of ", name_of(g.dtype()));
-    g = replaced;
-  }
-  return g;
-}
+// A leaf with hooks: they see the sum of what a pass brings, `alone`. Where the leaf has a grad,
+// the same terms are added to that one by one too, as without hooks: `together` is the grad to be,
+// unless a hook changes something. So looking on changes no bit.
+struct Heard {
+  Tensor leaf, alone;
+  Tensor before, together;    // empty where there is no grad
+  std::uint32_t version = 0;  // of `before`
 
-void run_grad_hooks(const Tensor& leaf) {
-  refuse_in_capture("a hook runs");
-  const std::vector<HookEntry> snapshot = leaf->extras->grad_hooks.entries();
-  const BlockSourceGuard source(PlannedPass::source_outside());
-  for (const HookEntry& hook : snapshot) hook.call(leaf);
-}
+  void begin(const Tensor& grad) {
+    before = together = grad;
+    if (grad) version = grad.version();
+  }
+  // Whether nobody else has changed the grad since.
+  bool still(const Tensor& grad) const {
+    return before && grad && grad.is(before) && grad.version() == version;
+  }
+};
 
 class Walk final : public Waiting {
  public:
   // `planned` is told of each node before it is visited.
-  explicit Walk(BackwardOptions options, PlannedPass* planned = nullptr)
-      : options_(options), pass_(++last_pass()), dry_(DryRun::running()), planned_(planned) {}
+  Walk(BackwardOptions options, const std::vector<Tensor>& lent, PlannedPass* planned)
+      : options_(options),
+        pass_(++last_pass()),
+        dry_(DryRun::running()),
+        planned_(planned),
+        lent_(lent) {}
   ~Walk() {
     for (Node* node : touched_)
       for (int i = 0; i < node->results; ++i) node->places[i].pending = Tensor();
@@ -87,8 +75,9 @@ class Walk final : public Waiting {
     for (const Tensor& root : roots) mark_useful(root);
   }
 
-  void seed(const Tensor& root, Tensor g) {
-    seeds_.push_back(g);
+  // `own`: made for the pass, where the caller gave none.
+  void seed(const Tensor& root, Tensor g, bool own) {
+    if (own) own_seeds_.push_back(g);
     deliver(Edge(root), std::move(g));
   }
 
@@ -102,31 +91,39 @@ class Walk final : public Waiting {
       heap_.pop_back();
       visit(*node);
     }
-    for (auto& [leaf, g] : hooked_) {
+    for (Heard& heard : heard_) {
       begin_step();
-      if (!leaf->extras->backward_hooks.empty())
-        g = run_hooks(leaf->extras->backward_hooks, leaving(std::move(g)), "leaf");
-      add_to(leaf, std::move(g));
+      const Tensor leaf = heard.leaf;
+      if (heard.alone) finish(heard);
       if (!capturing_ && !dry_ && !leaf->extras->grad_hooks.empty()) run_grad_hooks(leaf);
     }
-    seeds_.clear();
   }
 
   bool add(const Edge& edge, const Use& use) override {
+    if (edge.leaf && has_hooks(edge.leaf)) [[unlikely]]
+      return add_heard(edge, use);
     Tensor* const place = gradient_at(edge);
-    if (!place || !*place || place->dtype() != edge.dtype) return false;
+    if (!place || !*place) return false;
     if (dry_ && edge.leaf && place == &edge.leaf->extras->grad)
-      return add_dry(*edge.leaf.get(), use);
+      return place->dtype() == edge.dtype && add_dry(*edge.leaf.get(), use);
     // Leaves belong to all threads: none may come in between.
     std::optional<LockKept> kept;
     if (edge.leaf) kept.emplace();
-    if (!unique_memory(*place)) *place = arithmetic.copy(*place);
-    return use.op.add_into(use, *place);
+    return add_into(*place, edge, use);
   }
 
-  std::vector<Tensor> captured;
+  // What was asked for, each in memory of its own: a program may write to it.
+  std::vector<Tensor> taken() {
+    for (const auto& [key, places] : captures_)
+      for (std::size_t i = 1; i < places.size(); ++i) captured[places[i]] = captured[places[0]];
+    for (std::size_t i = 0; i < captured.size(); ++i)
+      if (captured[i]) captured[i] = own(captured[i], i);
+    return std::move(captured);
+  }
 
  private:
+  std::vector<Tensor> captured;
+
   static std::uint64_t& last_pass() {
     static std::uint64_t pass = 0;
     return pass;
@@ -167,8 +164,8 @@ class Walk final : public Waiting {
     Tensor g = std::move(place.pending);
     place.pending = Tensor();
     if (!g) return g;
-    if (place.hooks) g = run_hooks(*place.hooks, leaving(std::move(g)), node.op);
-    if (place.retainer) keep(*place.retainer, g = leaving(std::move(g)));
+    if (place.hooks && options_.hooks) g = seen_by(*place.hooks, g, node.op);
+    if (place.retainer) keep(*place.retainer, g);
     if (capturing_) collect(&place, g);
     return g;
   }
@@ -196,17 +193,39 @@ class Walk final : public Waiting {
          "pass at a time may go through a graph");
   }
 
-  // What a program may write to: a gradient that repeats gets all of its elements. What shows the
-  // pass's seed, as a sum's gradient does, stays a view.
-  Tensor leaving(Tensor g) const {
-    if (modes.grad || !repeats(g)) return g;
-    for (const Tensor& seed : seeds_)
-      if (seed->storage == g->storage) return g;
-    return arithmetic.copy(g);
+  // What a program may write to: a gradient that nobody else has, and all of whose elements are
+  // its own. What shows the pass's own seed, as a sum's gradient does, stays a view.
+  Tensor leaving(const Tensor& g) const {
+    if (modes.grad || (is_alone(g) && !repeats(g))) return g;
+    return repeats(g) && shows_seed(g) ? g : arithmetic.copy(g);
+  }
+  bool shows_seed(const Tensor& g) const {
+    return std::any_of(own_seeds_.begin(), own_seeds_.end(),
+                       [&](const Tensor& seed) { return seed->storage == g->storage; });
+  }
+
+  // A gradient after its hooks: the same one, with the layout it had, where none changed anything.
+  Tensor seen_by(const HookList& hooks, const Tensor& g, const char* op) const {
+    const Tensor shown = leaving(g);
+    const std::uint32_t version = shown.version();
+    Tensor left = run_hooks(hooks, shown, op);
+    return left.is(shown) && left.version() == version ? g : left;
+  }
+
+  // The i-th result. With a graph, which holds gradients too, what counts is whether another
+  // result or the caller shows the same memory.
+  Tensor own(const Tensor& g, std::size_t i) const {
+    if (repeats(g) && shows_seed(g)) return g->references > 1 ? g.detached() : g;
+    if (!modes.grad) return is_alone(g) && !repeats(g) ? g : arithmetic.copy(g);
+    const auto shared = [&](const Tensor& other) { return other && other->storage == g->storage; };
+    const bool given = std::any_of(lent_.begin(), lent_.end(), shared);
+    return given || std::any_of(captured.begin(), captured.begin() + static_cast<long>(i), shared)
+               ? arithmetic.copy(g)
+               : g;
   }
 
   void deliver(const Edge& edge, Tensor g) {
-    if (edge.leaf) return arrive(edge.leaf, std::move(g));
+    if (edge.leaf) return arrive(edge, std::move(g));
     if (!edge.node) return;
     Node* node = static_cast<Node*>(edge.node.get());
     ResultPlace& place = node->places[edge.result];
@@ -222,18 +241,65 @@ class Walk final : public Waiting {
     accumulate(place.pending, std::move(g));
   }
 
-  void arrive(const Tensor& leaf, Tensor g) {
-    if (leaf->extras && leaf->extras->hears_gradient()) [[unlikely]]
-      return wait(leaf, std::move(g));
+  void arrive(const Edge& edge, Tensor g) {
+    const Tensor& leaf = edge.leaf;
+    if (leaf->extras && leaf->extras->hears_gradient()) [[unlikely]] {
+      if (capturing_ && !captures_.contains(leaf.get())) return;
+      Heard& heard = heard_at(leaf);
+      if (has_hooks(leaf)) return wait(heard, edge, std::move(g));
+    }
     add_to(leaf, std::move(g));
   }
 
+  bool has_hooks(const Tensor& leaf) const {
+    return options_.hooks && leaf->extras && !leaf->extras->backward_hooks.empty();
+  }
+  // The entry of a leaf that hears of its gradient, made as the first term arrives.
+  Heard& heard_at(const Tensor& leaf) {
+    const auto [found, is_new] = heard_index_.try_emplace(leaf.get(), heard_.size());
+    if (!is_new) return heard_[found->second];
+    Heard& heard = heard_.emplace_back();
+    heard.leaf = leaf;
+    if (!capturing_ && has_hooks(leaf)) heard.begin(grad_now(*leaf.get()));
+    return heard;
+  }
+
   // A leaf may have consumers anywhere on the tape: its gradient is complete when the walk ends.
-  void wait(const Tensor& leaf, Tensor g) {
-    if (capturing_ && !captures_.contains(leaf.get())) return;
-    const auto [found, is_new] = hooked_index_.try_emplace(leaf.get(), hooked_.size());
-    if (is_new) hooked_.emplace_back(leaf, Tensor());
-    accumulate(hooked_[found->second].second, std::move(g));
+  void wait(Heard& heard, const Edge& edge, Tensor g) {
+    if (heard.together && !added_.erase(&edge)) accumulate(heard.together, g);
+    accumulate(heard.alone, std::move(g));
+  }
+
+  bool add_heard(const Edge& edge, const Use& use) {
+    if (capturing_ && !captures_.contains(edge.leaf.get())) return false;
+    Heard& heard = heard_at(edge.leaf);
+    if (heard.together && !added_.contains(&edge)) {
+      if (!add_into(heard.together, edge, use)) return false;
+      added_.insert(&edge);
+    }
+    if (!heard.alone || !add_into(heard.alone, edge, use)) return false;
+    added_.erase(&edge);
+    return true;
+  }
+
+  static bool add_into(Tensor& place, const Edge& edge, const Use& use) {
+    if (place.dtype() != edge.dtype) return false;
+    if (!unique_memory(place)) place = arithmetic.copy(place);
+    return use.op.add_into(use, place);
+  }
+
+  void finish(Heard& heard) {
+    if (!has_hooks(heard.leaf)) return add_to(heard.leaf, std::move(heard.alone));
+    const Tensor g = seen_by(heard.leaf->extras->backward_hooks, heard.alone, "leaf");
+    const bool unchanged = g.is(heard.alone);
+    heard.alone = Tensor();
+    const LockKept kept;
+    if (!capturing_ && unchanged && heard.still(grad_now(*heard.leaf.get()))) {
+      grad_of(*heard.leaf.get()) = std::move(heard.together);
+      return;
+    }
+    heard.before = heard.together = Tensor();
+    add_to(heard.leaf, g);
   }
 
   void add_to(const Tensor& leaf, Tensor g) {
@@ -243,22 +309,22 @@ class Walk final : public Waiting {
       modes.capture->note_gradient(*leaf.get());
     const LockKept kept;  // passes of several threads may end in one leaf
     Tensor& into = grad_of(*leaf.get());
-    if (into || options_.create_graph || unique_memory(g)) return accumulate(into, std::move(g));
+    if (into || unique_memory(g)) return accumulate(into, std::move(g));
     into = arithmetic.copy(g);
   }
 
   void collect(const void* key, const Tensor& g) {
     const auto found = captures_.find(key);
-    if (found == captures_.end()) return;
-    const Tensor own = leaving(g);
-    for (std::size_t i : found->second) accumulate(captured[i], own);
+    if (found != captures_.end()) accumulate(captured[found->second[0]], g);
   }
 
   void keep(TensorHeader& header, const Tensor& g) {
     refuse_in_capture("a result keeps its gradient");
     if (dry_ && is_added_in_place(header, g)) return;
     const LockKept kept;
-    accumulate(grad_of(header), g);
+    Tensor& into = grad_of(header);
+    if (into) return accumulate(into, g);
+    into = arithmetic.copy(g);
   }
 
   // The same in a dry walk for a grad that is there already, which stays as it is.
@@ -278,15 +344,11 @@ class Walk final : public Waiting {
     }
     TensorHeader* const leaf = edge.leaf.get();
     if (!leaf) return nullptr;
-    if (leaf->extras && leaf->extras->hears_gradient()) {
-      const auto found = hooked_index_.find(leaf);
-      return found == hooked_index_.end() ? nullptr : &hooked_[found->second].second;
-    }
     if (capturing_) {
       const auto found = captures_.find(leaf);
-      return found == captures_.end() || found->second.size() > 1 ? nullptr
-                                                                  : &captured[found->second[0]];
+      return found == captures_.end() ? nullptr : &captured[found->second[0]];
     }
+    if (leaf->extras && !leaf->extras->grad_hooks.empty()) heard_at(edge.leaf);
     if (modes.capture) modes.capture->note_gradient(*leaf);
     if (dry_ && dry_grads_.contains(leaf)) return &dry_grads_[leaf];
     return leaf->extras ? &leaf->extras->grad : nullptr;
@@ -298,6 +360,11 @@ class Walk final : public Waiting {
     const auto [found, is_new] = dry_grads_.try_emplace(&header);
     if (is_new && header.extras) found->second = header.extras->grad;
     return found->second;
+  }
+  Tensor grad_now(const TensorHeader& header) const {
+    const auto found = dry_grads_.find(&header);
+    if (found != dry_grads_.end()) return found->second;
+    return header.extras ? header.extras->grad : Tensor();
   }
   // Whether the walk would only write into a grad that is there already.
   bool is_added_in_place(const TensorHeader& header, const Tensor& g) const {
@@ -337,10 +404,11 @@ class Walk final : public Waiting {
   PlannedPass* planned_;
   std::unordered_map<const TensorHeader*, Tensor> dry_grads_;
   std::vector<Node*> heap_, touched_;
-  // Leaves with hooks in order of arrival, with what has arrived.
-  std::vector<std::pair<Tensor, Tensor>> hooked_;
-  std::unordered_map<const TensorHeader*, std::size_t> hooked_index_;
-  std::vector<Tensor> seeds_;
+  std::vector<Heard> heard_;  // in order of arrival
+  std::unordered_map<const TensorHeader*, std::size_t> heard_index_;
+  std::unordered_set<const Edge*> added_;  // whose next term `together` has already
+  std::vector<Tensor> own_seeds_;
+  const std::vector<Tensor>& lent_;  // by the caller, to start from
   bool capturing_ = false;
   std::unordered_map<const void*, std::vector<std::size_t>> captures_;
   std::unordered_map<const Node*, bool> useful_;
@@ -377,7 +445,8 @@ void start(Walk& walk, const std::vector<Tensor>& roots, const std::vector<Tenso
   std::vector<Tensor> checked;
   for (std::size_t i = 0; i < roots.size(); ++i)
     checked.push_back(seed_for(roots[i], seeds.empty() ? Tensor() : seeds[i]));
-  for (std::size_t i = 0; i < roots.size(); ++i) walk.seed(roots[i], std::move(checked[i]));
+  for (std::size_t i = 0; i < roots.size(); ++i)
+    walk.seed(roots[i], std::move(checked[i]), seeds.empty() || !seeds[i]);
 }
 
 }  // namespace
@@ -388,6 +457,11 @@ bool repeats(const Tensor& g) {
     if (g.size(axis) > 1 && g.strides()[axis] == 0) return true;
   return false;
 }
+bool is_alone(const Tensor& g) {
+  const Storage& storage = *g->storage;
+  const std::uint32_t held = modes.capture ? modes.capture->references_to(storage) : 0;
+  return g->references == 1 && storage.references == 1 + held && !storage.owner;
+}
 const GradientArithmetic& gradient_arithmetic() { return arithmetic; }
 
 namespace {
@@ -397,13 +471,14 @@ namespace {
 std::vector<Tensor> walk_once(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
                               const std::vector<Tensor>* inputs, BackwardOptions options,
                               PlannedPass* planned) {
-  Walk walk(options, planned);
+  Walk walk(options, seeds, planned);
   const GradModeGuard mode(options.create_graph);
   if (inputs) walk.capture(roots, *inputs);
   start(walk, roots, seeds);
   walk.run();
+  std::vector<Tensor> taken = walk.taken();
   if (DryRun* dry = DryRun::running()) dry->end();
-  return std::move(walk.captured);
+  return taken;
 }
 
 // Whose memory a plan is for: where the pass begins, unless that device has no source of its own.
@@ -449,75 +524,6 @@ std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vecto
     if (!x.requires_grad())
       fail(ErrorKind::runtime, "grad: input ", describe(x), " does not require grad");
   return run_walk(roots, seeds, &inputs, options);
-}
-
-std::vector<Tensor> leaves_of(const Tensor& root) {
-  std::vector<Tensor> leaves;
-  std::unordered_map<const void*, bool> seen;
-  std::vector<Edge> stack = {Edge(root)};
-  while (!stack.empty()) {
-    const Edge edge = std::move(stack.back());
-    stack.pop_back();
-    const void* key = edge.leaf ? static_cast<const void*>(edge.leaf.get()) : edge.node.get();
-    if (!key || std::exchange(seen[key], true)) continue;
-    if (edge.leaf) {
-      leaves.push_back(edge.leaf);
-      continue;
-    }
-    const Node& node = static_cast<const Node&>(*edge.node);
-    stack.insert(stack.end(), node.edges, node.edges + node.inputs);
-  }
-  return leaves;
-}
-
-std::uint64_t register_hook(const Tensor& x, Hook hook) {
-  if (!x.requires_grad())
-    fail(ErrorKind::runtime, "register_hook: ", describe(x), " does not require grad");
-  if (x.is_leaf()) return x.extras().backward_hooks.add(std::move(hook));
-  std::unique_ptr<HookList>& hooks = place_of(*x.get()).hooks;
-  if (!hooks) hooks = std::make_unique<HookList>();
-  return hooks->add(std::move(hook));
-}
-
-std::uint64_t register_forward_hook(const Tensor& x, Hook hook) {
-  return x.extras().forward_hooks.add(std::move(hook));
-}
-
-std::uint64_t register_grad_hook(const Tensor& leaf, Hook hook) {
-  if (!leaf.requires_grad() || !leaf.is_leaf())
-    fail(ErrorKind::runtime, "register_post_accumulate_grad_hook: ", describe(leaf),
-         leaf.requires_grad() ? " is no leaf, whose grad a pass adds to; register_hook is called "
-                                "with the gradient of any tensor"
-                              : " does not require grad");
-  return leaf.extras().grad_hooks.add(std::move(hook));
-}
-
-void drop_recorded_grad(TensorHeader& header) {
-  if (!header.extras || !header.extras->grad || header.extras->grad.is_leaf()) return;
-  const Tensor ends_last = std::move(header.extras->grad);
-  header.extras->grad = Tensor();
-}
-
-void retain_grad(const Tensor& x) {
-  if (!x.requires_grad())
-    fail(ErrorKind::runtime, "retain_grad: ", describe(x), " does not require grad");
-  if (!x.is_leaf()) place_of(*x.get()).retainer = x.get();
-}
-
-Tensor apply_forward_hooks(const Tensor& x) {
-  refuse_in_capture("a hook runs");
-  // An op on the value within its own hook takes it as it is.
-  static thread_local std::vector<const TensorHeader*> running;
-  if (std::find(running.begin(), running.end(), x.get()) != running.end()) return x;
-  struct Entry {
-    explicit Entry(const Tensor& x) { running.push_back(x.get()); }
-    ~Entry() { running.pop_back(); }
-  } entry(x);
-  Tensor value = x;
-  const std::vector<HookEntry> snapshot = x->extras->forward_hooks.entries();
-  for (const HookEntry& hook : snapshot)
-    if (Tensor replaced = hook.call(value)) value = replaced;
-  return value;
 }
 
 }  // namespace tw

@@ -20,6 +20,8 @@ struct GradientArithmetic {
 };
 // Whether an element of g stands for several.
 bool repeats(const Tensor& g);
+// Whether this handle is the only way to the memory of g.
+bool is_alone(const Tensor& g);
 
 void set_gradient_arithmetic(const GradientArithmetic& arithmetic);
 const GradientArithmetic& gradient_arithmetic();
@@ -30,6 +32,7 @@ struct BackwardOptions {
   // A dry walk first finds the lifetimes of all gradients; the pass takes their memory from one
   // arena. Not with create_graph: ValueError.
   bool plan = false;
+  bool hooks = true;  // whether those of tensors are called
 };
 
 // Adds the gradients of `roots` with respect to all leaves into the leaves' grad. A missing seed
@@ -39,13 +42,19 @@ struct BackwardOptions {
 void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
               BackwardOptions options);
 
-// Gradients of `roots` with respect to `inputs`, without touching any grad. Empty tensors where an
-// input does not take part.
+// Gradients of `roots` with respect to `inputs`, each in memory of its own, without touching any
+// grad. Empty tensors where an input does not take part.
 std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
                               const std::vector<Tensor>& inputs, BackwardOptions options);
 
 // The leaves that a backward pass from `root` would give gradients to, each once.
 std::vector<Tensor> leaves_of(const Tensor& root);
+// What the graph of `roots` leads to: leaves beside the `known` ones, and functions of the frontend
+// (hooks, custom nodes), whose gradients may depend on more than their inputs.
+struct Behind {
+  bool other_leaves = false, functions = false;
+};
+Behind behind(const std::vector<Tensor>& roots, const std::vector<Tensor>& known);
 
 // Backward hook: called with the gradient of `x`, whose result (if any) replaces it. Returns an id
 // for HookList::remove.

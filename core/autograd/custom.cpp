@@ -26,6 +26,37 @@ bool is_among(const Tensor& x, const std::vector<Tensor>& tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& y) { return y.is(x); });
 }
 
+bool overlap(const Tensor& x, const Tensor& y) {
+  if (x->storage != y->storage) return false;
+  const ByteRange a = byte_range(x), b = byte_range(y);
+  return a.low < b.high && b.low < a.high;
+}
+bool contains(const Tensor& x, const Tensor& y) {
+  const ByteRange a = byte_range(x), b = byte_range(y);
+  return a.low <= b.low && b.high <= a.high;
+}
+
+// Stands for the gradients of gradients that a function says it has not.
+struct LastNode final : Node {
+  std::string name;
+  std::vector<Edge> ends;
+  std::vector<ResultPlace> made;
+
+  LastNode(std::string name_in, std::vector<Edge> edges_in, std::size_t count)
+      : Node(nullptr), name(std::move(name_in)), ends(std::move(edges_in)), made(count) {
+    op = name.c_str();
+    edges = ends.data();
+    inputs = static_cast<int>(ends.size());
+    places = made.data();
+    results = static_cast<std::uint8_t>(count);
+  }
+  void apply(const Tensor*, Tensor*, Waiting*) override {
+    fail(ErrorKind::runtime, name,
+         ": its backward is marked once_differentiable, so that its gradients have none");
+  }
+  void release() override {}
+};
+
 }  // namespace
 
 CustomNode::CustomNode(Call& call)
@@ -87,6 +118,18 @@ std::vector<Tensor> CustomNode::record(Call call) {
   return out;
 }
 
+void CustomNode::show_as_view(const Tensor& result, const Tensor& x, bool passes_on) {
+  if (result.is(x) || !overlap(result, x)) return;
+  result->is_view = true;
+  result->behind_function = !passes_on;
+  result->recorded_seen = x->storage->recorded_changes;
+  const bool joins = (!x->is_view || x->family) && x.dtype() == result.dtype() &&
+                     contains(x->family ? Tensor(Ref<TensorHeader>(x->family->base)) : x, result);
+  if (!joins) return;
+  ViewFamily::join(*x.get(), *result.get());
+  result->behind_function |= !passes_on;
+}
+
 void CustomNode::apply(const Tensor* g, Tensor* input_grads, Waiting*) {
   if (released) fail_released(*this);
   if (DryRun* const dry = DryRun::running()) {
@@ -105,12 +148,30 @@ void CustomNode::apply(const Tensor* g, Tensor* input_grads, Waiting*) {
   // A copy: collecting garbage may take the node's own meanwhile.
   const CustomGradient gradient = gradient_;
   if (!gradient) fail(ErrorKind::runtime, op, ": its function has ended");
-  std::vector<Tensor> given(g, g + results);  // its function may write to them
-  for (Tensor& each : given)
-    if (each && !modes.grad && repeats(each)) each = gradient_arithmetic().copy(each);
-  std::vector<Tensor> grads = gradient(saved, given);
-  for (int i = 0; i < inputs && i < static_cast<int>(grads.size()); ++i)
-    if (wants(i) && grads[i]) input_grads[i] = fitting(std::move(grads[i]), i);
+  std::vector<Tensor> given(results);  // its function may write to them
+  for (int i = 0; i < results; ++i)
+    if (g[i])
+      given[i] = modes.grad || (is_alone(g[i]) && !repeats(g[i]))
+                     ? g[i]
+                     : gradient_arithmetic().copy(g[i]);
+  CustomGradients grads = gradient(saved, given);
+  const int count = std::min(inputs, static_cast<int>(grads.of_inputs.size()));
+  for (int i = 0; i < count; ++i)
+    if (wants(i) && grads.of_inputs[i]) input_grads[i] = fitting(std::move(grads.of_inputs[i]), i);
+  if (modes.grad && grads.last) refuse_more(given, input_grads);
+}
+
+// They depend on the inputs and on what arrived.
+void CustomNode::refuse_more(const std::vector<Tensor>& g, Tensor* input_grads) const {
+  std::vector<Edge> ends = all_edges_;
+  for (const Tensor& each : g) ends.emplace_back(each);
+  auto* const node = new LastNode(name_, std::move(ends), all_edges_.size());
+  const Ref<NodeBase> owner(node);
+  for (int i = 0; i < inputs; ++i) {
+    if (!input_grads[i]) continue;
+    input_grads[i] = input_grads[i].detached();
+    attach(input_grads[i], node, i);
+  }
 }
 
 // As edges lead on: of the input's shape, type and device.

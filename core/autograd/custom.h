@@ -8,10 +8,16 @@
 
 namespace tw {
 
-// The gradients of the inputs, empty ones for none, from what was saved and the gradients of the
-// results, of which some may be empty.
+// The gradients of the inputs, empty ones for none; `last` where they have no gradients themselves.
+struct CustomGradients {
+  std::vector<Tensor> of_inputs;
+  bool last = false;
+  CustomGradients(std::vector<Tensor> of_inputs, bool last = false)
+      : of_inputs(std::move(of_inputs)), last(last) {}
+};
+// Makes them of what was saved and of the gradients of the results, of which some may be empty.
 using CustomGradient =
-    std::function<std::vector<Tensor>(const std::vector<Tensor>& saved, std::vector<Tensor> g)>;
+    std::function<CustomGradients(const std::vector<Tensor>& saved, std::vector<Tensor> g)>;
 
 class CustomNode final : public Node {
  public:
@@ -30,6 +36,10 @@ class CustomNode final : public Node {
   // inputs to such a header's place. Raises ValueError for too many results.
   static std::vector<Tensor> record(Call call);
   ~CustomNode() override;
+  // Makes a result that shows memory of `x`, an input or another result, a view of it, as in-place
+  // changes of either concern both. `passes_on`: the gradient of a result is its input's, so that
+  // a change of `x` can take the node's place; else the result is of no use after one.
+  static void show_as_view(const Tensor& result, const Tensor& x, bool passes_on);
 
   void apply(const Tensor* g, Tensor* input_grads, Waiting* waiting) override;
   void release() override;
@@ -45,6 +55,7 @@ class CustomNode final : public Node {
  private:
   explicit CustomNode(Call& call);
   Tensor fitting(Tensor g, int input) const;
+  void refuse_more(const std::vector<Tensor>& g, Tensor* input_grads) const;
 
   const std::uint64_t id_;
   const std::string name_;

@@ -10,7 +10,7 @@ namespace tw {
 
 namespace {
 
-enum class Kind : std::uint8_t { header, node, frame };
+enum class Kind : std::uint8_t { header, node, frame, family };
 
 struct Found {
   const void* object;
@@ -80,10 +80,14 @@ class Search {
   const CheckpointFrame& frame(std::size_t i) const {
     return *static_cast<const CheckpointFrame*>(found_[i].object);
   }
+  const ViewFamily& family(std::size_t i) const {
+    return *static_cast<const ViewFamily*>(found_[i].object);
+  }
   std::uint32_t references(std::size_t i) const {
     switch (found_[i].kind) {
       case Kind::header: return header(i).references;
       case Kind::node: return node(i).references;
+      case Kind::family: return family(i).references;
       case Kind::frame: break;
     }
     return frame(i).references;
@@ -95,6 +99,7 @@ class Search {
     switch (found_[i].kind) {
       case Kind::header: return each_of_header(header(i));
       case Kind::node: return each_of_node(node(i));
+      case Kind::family: return take(family(i).kept.get(), Kind::header);
       case Kind::frame: break;
     }
     frame(i).each_held(
@@ -106,6 +111,7 @@ class Search {
   }
   void each_of_header(const TensorHeader& x) {
     take(static_cast<const Node*>(x.grad_fn.get()), Kind::node);
+    take(x.family.get(), Kind::family);
     if (x.extras) take(x.extras->grad.get(), Kind::header);
   }
   void each_of_node(const Node& node) {
@@ -146,6 +152,7 @@ class Search {
           groups[root_of(i)].functions.push_back(
               {.gradient = &custom->gradient(), .id = custom->id()});
         return;
+      case Kind::family: return;
       case Kind::frame:
         groups[root_of(i)].functions.push_back({.rerun = &frame(i).rerun(), .id = frame(i).id()});
     }

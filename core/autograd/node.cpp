@@ -5,7 +5,15 @@ namespace tw {
 
 void (*renew_view)(const Tensor& view) = nullptr;
 
+void fail_behind_function(const Tensor& view) {
+  fail(ErrorKind::runtime, describe(view),
+       ", a result of a Function, shares memory with what that was given, and is used after a "
+       "recorded in-place change of it, which the Function's backward knows nothing of; call the "
+       "Function after the change, or return a copy() from its forward");
+}
+
 void renew(const Tensor& view) {
+  if (!view->family && view->behind_function) fail_behind_function(view);
   if (!view->family)
     fail(ErrorKind::runtime, "the view ", describe(view),
          " was taken while recording was off, before its base was changed in place by a recorded "

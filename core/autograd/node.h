@@ -188,6 +188,9 @@ inline bool is_stale(const Tensor& x) {
 extern void (*renew_view)(const Tensor& view);
 // The same for any stale view: raises RuntimeError for one without a family.
 void renew(const Tensor& view);
+// Of a view whose place in the graph is a function's, after a change that the function's gradient
+// knows nothing of.
+[[noreturn]] void fail_behind_function(const Tensor& view);
 
 // Whether `x` takes part in the graph; raises RuntimeError for stale views that cannot be renewed.
 inline bool records(const Tensor& x) {

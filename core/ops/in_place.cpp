@@ -191,14 +191,16 @@ void write_through(const Tensor& view) {
   // From now on the view shows the change through its base, as views taken before do: hooks and
   // retained gradients of the base see what reaches it through any view. It is renewed when used.
   view->recorded_seen = family->changes - 1;
+  view->behind_function = false;
   if (y->wrapper || family->kept) return;
   y->family.reset();
   family->kept = Ref<TensorHeader>(y.get());
 }
 
 void renew_in_family(const Tensor& view) {
-  view->recorded_seen = view->family->changes;
   const Tensor base = base_of(view);
+  if (view->behind_function && base.requires_grad()) fail_behind_function(view);
+  view->recorded_seen = view->family->changes;
   if (!base.requires_grad()) return;
   const bool retained = take_retainer(view);
   record(
@@ -253,6 +255,7 @@ void InPlaceChange::check() const {
          ", whose memory shows elements several times; copy() it first");
   if (!x->is_view) return;
   if (!x->family) {
+    if (recorded_ && x->behind_function) fail_behind_function(x);
     if (recorded_)
       fail(ErrorKind::runtime, op_, ": recorded in-place change of ", describe(x),
            ", a view taken while recording was off; write through the tensor it was taken from "
@@ -294,7 +297,10 @@ Tensor InPlaceChange::apart(const Tensor& x) const {
   return overwrites(x) && !is_target(x) ? copy(x) : x;
 }
 
-Tensor InPlaceChange::before(const Tensor& x) const { return overwrites(x) ? copy(x) : x; }
+// The target's own header moves on even where there is no element to overwrite.
+Tensor InPlaceChange::before(const Tensor& x) const {
+  return overwrites(x) || x.is(target_) ? copy(x) : x;
+}
 
 Tensor InPlaceChange::moved() const {
   return is_tracked_view(target_) ? target_ : moved_header(target_, target_->family.get());

@@ -37,11 +37,6 @@ Tensor polygamma(const Operand& n, const Operand& x) { return gamma_derivative(x
 Tensor normal_share(const Tensor& x) { return 0.5 * erfc(x * -0.7071067811865476); }
 Tensor normal_density(const Tensor& x) { return exp(x * x * -0.5) * 0.3989422804014327; }
 Tensor gelu_erf_slope(const Tensor& x) { return normal_share(x) + x * normal_density(x); }
-// Not the row, whose gradient y (1 - y) has no digits where y is near 1: this one's has them all.
-Tensor sigmoid(const Tensor& x) {
-  const Tensor below = x < 0, e = exp(where(below, x, -x));
-  return where(below, e, 1) / (1 + e);
-}
 Tensor silu_slope(const Tensor& x) { return sigmoid(x) * (1 + x * sigmoid(-x)); }
 Tensor tanh_softplus(const Tensor& x) { return tanh(softplus(x, 1, 20)); }
 

@@ -96,6 +96,7 @@ void NodeBase::destroy(NodeBase* node) noexcept {
 }
 
 void (*rebind_wrapper)(void* wrapper, const Tensor& to) = [](void*, const Tensor&) {};
+bool (*release_wrapper)(TensorHeader& header) = [](TensorHeader&) { return true; };
 
 void ViewFamily::destroy(ViewFamily* family) noexcept {
   family->~ViewFamily();
@@ -106,6 +107,7 @@ void ViewFamily::join(TensorHeader& x, TensorHeader& view) {
   if (!x.family) x.family = Ref<ViewFamily>(new (FreeList<ViewFamily>::take()) ViewFamily(&x));
   view.family = x.family;
   view.recorded_seen = x.family->changes;
+  view.behind_function = x.behind_function;
 }
 
 namespace {
@@ -122,6 +124,7 @@ bool left_to_views(TensorHeader* header) noexcept {
 }  // namespace
 
 void TensorHeader::destroy(TensorHeader* header) noexcept {
+  if (header->wrapper && !release_wrapper(*header)) return;
   if (header->grad_fn && place_of(*header).retainer == header) place_of(*header).retainer = nullptr;
   if (header->family && left_to_views(header)) return;
   header->~TensorHeader();

@@ -54,6 +54,8 @@ struct TensorHeader : Counted, Marks {
   std::uint8_t result = 0;  // which of its node's results it is
   // Of a view without a family, of a tensor that was detached: the storage's leaves then, plus one.
   std::uint8_t outside_graph = 0;
+  // Of a view: a function with a gradient of its own stands between it and its base.
+  bool behind_function = false;
   Ref<Storage> storage;
   std::int64_t offset_bytes;
   std::int64_t count;      // elements
@@ -95,6 +97,10 @@ struct ViewFamily : Counted {
 
 // Makes the frontend's object behind a header stand for another one; installed by the binding.
 extern void (*rebind_wrapper)(void* wrapper, const Tensor& to);
+// Frees the frontend's object that a header holds (a leaf's that the program has dropped and the
+// graph has not), as the header ends. False where the program has the object again: it then holds
+// the header. Installed by the binding.
+extern bool (*release_wrapper)(TensorHeader& header);
 
 class Tensor {
  public:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import tilewright as tw
-from tilewright import Tensor
+from tilewright import Tensor, _core
+from tilewright.autograd.derivatives import (
+    Tangents,
+    TensorList,
+    formed,
+    gradients,
+    listed,
+    one_number,
+    rows,
+    slopes,
+    vectors,
+)
+from tilewright.autograd.function import calls_by_slice
 from tilewright.grad_mode import enable_grad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tilewright.nn import Module
-
-
-class _Depth(threading.local):
-    """How many of these functions a thread is inside of; a new thread in none."""
-
-    value = 0
-
-
-_depth = _Depth()
 
 
 def functional_call(
@@ -126,33 +128,33 @@ def grad_and_value(
     """
 
     def both(*args: Any, **kwargs: Any) -> Any:
-        with _level() as nested:
+        with _derivation() as seen:
             own, leaves = _leaves("grad", args, argnums)
-            result = func(*own, **kwargs)
-            y, aux = result if has_aux else (result, None)
+            y, aux = _with_aux("grad", func(*own, **kwargs), has_aux)
             if not isinstance(y, Tensor):
                 raise TypeError(
                     f"grad: func gave {type(y).__name__}, expected a tensor of one number"
                 )
             if y.numel() != 1:
                 raise ValueError(f"grad: func gave shape {y.shape}, expected one number")
-            keep = nested or any(x.requires_grad for x in _tensors(args))
-            grads = _gradients(y.sum(), leaves, keep)
-        if not keep:
-            y = y.detach()
-            aux = _formed(aux, iter([x.detach() for x in _tensors(aux)]))
+            grads = gradients([y.sum()], leaves, [None], seen.needs_graph([y], leaves))
         chosen = argnums if isinstance(argnums, tuple) else (argnums,)
-        formed = _formed([args[i] for i in chosen], iter(grads))
-        return (formed if isinstance(argnums, tuple) else formed[0]), ((y, aux) if has_aux else y)
+        by_argument = _with_tensors([args[i] for i in chosen], iter(grads))
+        g = tuple(by_argument) if isinstance(argnums, tuple) else by_argument[0]
+        g, y, aux = seen.settled((g, y, aux), leaves)
+        return g, ((y, aux) if has_aux else y)
 
     return both
 
 
-def vjp(func: Callable[..., Any], *primals: Tensor) -> tuple[Any, Callable[..., Any]]:
+def vjp(
+    func: Callable[..., Any], *primals: Tensor, has_aux: bool = False
+) -> tuple[Any, Callable[..., Any]] | tuple[Any, Callable[..., Any], Any]:
     """func(*primals), and the function that multiplies a vector with its Jacobian.
 
     That takes a tensor of the result's shape, or as many as func gives, and returns a tuple by
-    primal. Raises ValueError for vectors of other shapes.
+    primal. func is called once. With `has_aux` it gives (results, anything), and the latter comes
+    third. Raises ValueError for vectors of other shapes.
 
     Shapes: products have the primals' shapes. Types: floating, complex. Result: the same types.
     Source: PyTorch's torch.func.vjp.
@@ -162,26 +164,35 @@ def vjp(func: Callable[..., Any], *primals: Tensor) -> tuple[Any, Callable[..., 
     >>> back(tw.asarray([1.0, 0.0]))[0].tolist()
     [1.0, 0.0]
     """
-    with _level() as nested:
-        keep = nested or any(x.requires_grad for x in primals)
-        ones = _ones_like(func(*primals))
-        y, _ = tw.autograd.functional.vjp(func, primals, ones, keep)
+    with _derivation() as seen:
+        xs = _own("vjp", primals)
+        result, aux = _with_aux("vjp", func(*xs), has_aux)
+        ys = _results("vjp", result)
 
     def back(*cotangents: Tensor) -> tuple[Tensor, ...]:
-        v = cotangents[0] if len(cotangents) == 1 else cotangents
-        with _level():
-            _, products = tw.autograd.functional.vjp(func, primals, v, keep)
-        return tuple(products)
+        with _derivation() as seen:
+            vs = vectors("vjp", cotangents[0] if len(cotangents) == 1 else cotangents, ys)
+            grads = gradients(ys, xs, vs, seen.needs_graph([*ys, *vs], xs))
+        settled: tuple[Tensor, ...] = seen.settled(tuple(grads), xs)
+        return settled
 
-    return y, back
+    result, aux = seen.settled((result, aux), xs)
+    return (result, back, aux) if has_aux else (result, back)
 
 
 def jvp(
-    func: Callable[..., Any], primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]
-) -> tuple[Any, Any]:
+    func: Callable[..., Any],
+    primals: tuple[Tensor, ...],
+    tangents: tuple[Tensor, ...],
+    *,
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
     """func(*primals), and its Jacobian times the tangents.
 
-    Raises ValueError where shapes of primals and tangents differ.
+    With `has_aux` func gives (results, anything), and the latter comes third. Hooks of gradients
+    have no part in it, and a `Function` with a `jvp` has that called. Raises ValueError where
+    shapes of primals and tangents differ, RuntimeError where func goes through a `Function` whose
+    backward is marked `once_differentiable`.
 
     Shapes: the product has the result's shape. Types: floating, complex. Result: the same types.
     Source: PyTorch's torch.func.jvp.
@@ -191,16 +202,24 @@ def jvp(
     >>> tw.func.jvp(lambda x: x * x, (x,), (v,))[1].tolist()
     [2.0, 0.0]
     """
-    with _level() as nested:
-        keep = nested or any(x.requires_grad for x in (*primals, *tangents))
-        return tw.autograd.functional.jvp(func, tuple(primals), tuple(tangents), keep)
+    with _derivation() as seen:
+        xs = _own("jvp", primals)
+        result, aux = _with_aux("jvp", func(*xs), has_aux)
+        ys = _results("jvp", result)
+        vs = vectors("jvp", tuple(tangents), xs)
+        products = Tangents(ys, xs)(vs, seen.needs_graph([*ys, *vs], xs))
+    settled: tuple[Any, ...] = seen.settled((result, formed(products, ys.single), aux), xs)
+    return settled if has_aux else settled[:2]
 
 
-def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+def jacrev(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False
+) -> Callable[..., Any]:
     """The function that computes func's Jacobian by one argument, a row of results at a time.
 
-    A tuple of arguments gives a tuple. Called, it raises IndexError for an argument that is not
-    there, TypeError for one that is no tensor.
+    A tuple of arguments gives a tuple. With `has_aux` func gives (results, anything), and the
+    result is (Jacobian, anything). Called, it raises IndexError for an argument that is not there,
+    TypeError for one that is no tensor.
 
     Shapes: the Jacobian is (*result's, *argument's). Types: floating, complex. Result: the same
     type.
@@ -210,7 +229,11 @@ def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Call
     >>> tw.func.jacrev(lambda x: x * x)(tw.asarray([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    return _of_arguments("jacrev", func, argnums, tw.autograd.functional.jacobian)
+
+    def by_rows(ys: TensorList, xs: TensorList, graph: bool) -> Any:
+        return formed([formed(rows(y, xs, graph), xs.single) for y in ys], ys.single)
+
+    return _of_arguments("jacrev", func, argnums, by_rows, has_aux)
 
 
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
@@ -218,7 +241,8 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
 
     A tuple of arguments gives a tuple of tuples, for each pair. Called, it raises ValueError where
     func gives no single number, IndexError for an argument that is not there, TypeError for one
-    that is no tensor.
+    that is no tensor, RuntimeError where func goes through a `Function` whose backward is not made
+    of recorded ops.
 
     Shapes: the result is (*argument's, *argument's). Types: floating, complex. Result: the same
     type.
@@ -228,7 +252,12 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
     >>> tw.func.hessian(lambda x: (x**3).sum())(tw.asarray([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
-    return _of_arguments("hessian", func, argnums, tw.autograd.functional.hessian)
+
+    def of_slopes(ys: TensorList, xs: TensorList, graph: bool) -> Any:
+        by_each = slopes("hessian", one_number("hessian", formed(ys, ys.single)), xs)
+        return formed([formed(rows(g, xs, graph), xs.single) for g in by_each], xs.single)
+
+    return _of_arguments("hessian", func, argnums, of_slopes)
 
 
 def vmap(
@@ -252,7 +281,8 @@ def vmap(
 
     Raises ValueError for another randomness. Called, it raises ValueError for dims that do not fit
     the arguments or the results, for extents that differ or are 0 and where nothing is sliced,
-    TypeError for results that are no tensors, RuntimeError for random numbers.
+    TypeError for results that are no tensors, RuntimeError for random numbers, NotImplementedError
+    for a `Function` with a `vmap` of its own, which would not be used.
 
     Shapes: arguments with one dimension more than func takes; results with one more than it gives.
     Types: all. Result: func's.
@@ -278,7 +308,8 @@ def vmap(
         for own in zip(*slices, strict=True):
             if randomness == "same":
                 generator.position = start
-            results.append(func(*_filled(args, iter(own)), **kwargs))
+            with calls_by_slice():
+                results.append(func(*_filled(args, iter(own)), **kwargs))
             if randomness == "error" and generator.position != start:
                 raise RuntimeError(
                     "vmap: func drew random numbers; randomness='different' draws anew for each "
@@ -294,12 +325,15 @@ def vmap(
     return mapped
 
 
-def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+def jacfwd(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """The function that computes func's Jacobian by one argument, an element of it at a time.
 
-    Fewer steps than `jacrev` where the argument has fewer elements than the result; each is a call
-    of func and two passes backwards. A tuple of arguments gives a tuple. Called, it raises
-    IndexError for an argument that is not there, TypeError for one that is no tensor.
+    Fewer steps than `jacrev` where the argument has fewer elements than the result. func is called
+    once. A tuple of arguments gives a tuple. With `has_aux` func gives (results, anything), and the
+    result is (Jacobian, anything). Called, it raises IndexError for an argument that is not there,
+    TypeError for one that is no tensor, and what `jvp` raises.
 
     Shapes: the Jacobian is (*result's, *argument's). Types: floating, complex. Result: the same
     type.
@@ -309,7 +343,7 @@ def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Call
     >>> tw.func.jacfwd(lambda x: x * x)(tw.asarray([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    return _of_arguments("jacfwd", func, argnums, _columns)
+    return _of_arguments("jacfwd", func, argnums, _columns, has_aux)
 
 
 def stack_module_state(
@@ -343,29 +377,31 @@ def _of_arguments(
     who: str,
     func: Callable[..., Any],
     argnums: int | tuple[int, ...],
-    derivative: Callable[..., Any],
+    derivative: Callable[[TensorList, TensorList, bool], Any],
+    has_aux: bool = False,
 ) -> Callable[..., Any]:
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
     if not chosen or not all(isinstance(number, int) for number in chosen):
         raise TypeError(f"{who}: argnums is a number or a tuple of them, got {argnums!r}")
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        xs = tuple(_argument(who, args, number) for number in chosen)
+        values = tuple(_argument(who, args, number) for number in chosen)
         if len({number % len(args) for number in chosen}) < len(chosen):
             raise ValueError(f"{who}: an argument is given twice: argnums={argnums!r}")
-        for number, x in zip(chosen, xs, strict=True):
+        for number, x in zip(chosen, values, strict=True):
             if not isinstance(x, Tensor):
                 raise TypeError(f"{who}: argument {number} is a {type(x).__name__}, not a tensor")
-
-        def of_chosen(*values: Tensor) -> Any:
-            given = list(args)
-            for number, value in zip(chosen, values, strict=True):
-                given[number] = value
-            return func(*given, **kwargs)
-
-        with _level() as nested:
-            keep = nested or any(x.requires_grad for x in _tensors(args))
-            return derivative(of_chosen, xs if isinstance(argnums, tuple) else xs[0], keep)
+        given = list(args)
+        with _derivation() as seen:
+            xs = _own(who, values)
+            xs.single = not isinstance(argnums, tuple)
+            for number, x in zip(chosen, xs, strict=True):
+                given[number] = x
+            result, aux = _with_aux(who, func(*given, **kwargs), has_aux)
+            ys = _results(who, result)
+            made = derivative(ys, xs, seen.needs_graph(ys, xs))
+        made, aux = seen.settled((made, aux), xs)
+        return (made, aux) if has_aux else made
 
     return call
 
@@ -399,16 +435,59 @@ def _replaced(places: list[tuple[Any, str, Tensor]]) -> Iterator[None]:
             slots[name] = value
 
 
+class _Derivation:
+    """Which results keep their graph: the graph says, not the arguments.
+
+    A function may go through tensors that it was not given, such as a model's parameters or what an
+    outer function derives by.
+    """
+
+    def __init__(self, recording: bool) -> None:
+        self._recording = recording  # of whoever asked for the derivative
+
+    def needs_graph(self, ys: Sequence[Tensor], own: Sequence[Tensor]) -> bool:
+        """Whether gradients may depend on other leaves: functions may hide what they read."""
+        return self._recording and any(_core._behind(list(ys), list(own)))
+
+    def settled(self, value: Any, own: Sequence[Tensor]) -> Any:
+        """The same value; tensors that lead to the own ones alone have no graph."""
+        return _filled(value, iter([self._settled(x, own) for x in _parts(value)]))
+
+    def _settled(self, x: Any, own: Sequence[Tensor]) -> Any:
+        if not isinstance(x, Tensor) or not x.requires_grad:
+            return x
+        leads_on = self._recording and _core._behind([x], list(own))[0]
+        return x if leads_on else x.detach()
+
+
 @contextmanager
-def _level() -> Iterator[bool]:
-    """Recording is on; whether this is inside another such function."""
-    nested = _depth.value > 0
-    _depth.value += 1
-    try:
-        with enable_grad():
-            yield nested
-    finally:
-        _depth.value -= 1
+def _derivation() -> Iterator[_Derivation]:
+    """Recording is on, whatever it was."""
+    recording = _core.is_grad_enabled()
+    with enable_grad():
+        yield _Derivation(recording)
+
+
+def _own(who: str, values: Sequence[Tensor]) -> TensorList:
+    """Tensors of a call's own in the place of its arguments."""
+    xs = listed(who, "inputs", values)
+    # Behind a tensor of an outer function the way leads on to it.
+    xs[:] = [x.view(x.shape) if x.requires_grad else x.detach().requires_grad_() for x in xs]
+    return xs
+
+
+def _results(who: str, given: Any) -> TensorList:
+    if not isinstance(given, (Tensor, tuple, list)):
+        raise TypeError(f"{who}: func must give tensors, got {type(given).__name__}")
+    return listed(who, "what func gives", given)
+
+
+def _with_aux(who: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
+    if not has_aux:
+        return result, None
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise TypeError(f"{who}: with has_aux=True func gives (results, anything), got {result!r}")
+    return result
 
 
 def _argument(who: str, args: tuple[Any, ...], i: int) -> Any:
@@ -417,55 +496,38 @@ def _argument(who: str, args: tuple[Any, ...], i: int) -> Any:
     return args[i]
 
 
-def _tensors(value: Any) -> list[Tensor]:
-    if isinstance(value, Tensor):
-        return [value]
-    parts = value.values() if isinstance(value, Mapping) else value
-    return [x for part in parts for x in _tensors(part)] if _holds(value) else []
-
-
 def _holds(value: Any) -> bool:
     return isinstance(value, (Mapping, list, tuple))
 
 
-def _formed(value: Any, tensors: Iterator[Tensor]) -> Any:
+def _parts(value: Any) -> list[Any]:
+    """What a nested value holds, in order."""
+    if not _holds(value):
+        return [value]
+    parts = value.values() if isinstance(value, Mapping) else value
+    return [x for part in parts for x in _parts(part)]
+
+
+def _with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
     """`value` with other tensors in their places."""
-    if isinstance(value, Tensor):
-        return next(tensors)
-    if isinstance(value, Mapping):
-        return {key: _formed(part, tensors) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)([_formed(part, tensors) for part in value])
-    return value
+    parts = [next(tensors) if isinstance(x, Tensor) else x for x in _parts(value)]
+    return _filled(value, iter(parts))
 
 
 def _leaves(
     who: str, args: tuple[Any, ...], argnums: int | tuple[int, ...]
 ) -> tuple[list[Any], list[Tensor]]:
     """The arguments with tensors of their own by which is derived, and those."""
-    own, leaves = list(args), []
+    own, leaves = list(args), list[Tensor]()
     for i in argnums if isinstance(argnums, tuple) else (argnums,):
         value = _argument(who, args, i)
-        found = _tensors(value)
-        if not found:
+        tensors = [x for x in _parts(value) if isinstance(x, Tensor)]
+        if not tensors:
             raise TypeError(f"{who}: argument {i} holds no tensor, got {type(value).__name__}")
-        # Behind a tensor of an outer function the way leads on to it.
-        made = [x.view(x.shape) if x.requires_grad else x.detach() for x in found]
-        made = [x if x.requires_grad else x.requires_grad_() for x in made]
+        made = _own(who, tensors)
         leaves += made
-        own[i] = _formed(value, iter(made))
+        own[i] = _with_tensors(value, iter(made))
     return own, leaves
-
-
-def _gradients(y: Tensor, leaves: list[Tensor], keep: bool) -> list[Tensor]:
-    if not y.requires_grad:
-        return [tw.zeros_like(x) for x in leaves]
-    found = tw.grad(y, leaves, create_graph=keep, retain_graph=True, allow_unused=True)
-    return [tw.zeros_like(x) if g is None else g for g, x in zip(found, leaves, strict=True)]
-
-
-def _ones_like(y: Any) -> Any:
-    return tw.ones_like(y) if isinstance(y, Tensor) else tuple(tw.ones_like(x) for x in y)
 
 
 # ---- vmap ----
@@ -535,29 +597,26 @@ def _stacked_by_name(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     return {name: tw.stack([state[name].detach() for state in states]) for name in states[0]}
 
 
-def _columns(func: Callable[..., Any], x: Tensor | tuple[Tensor, ...], create_graph: bool) -> Any:
-    """A Jacobian by products with the unit vectors of x, or one by each of several."""
-    if isinstance(x, tuple):
-        by_each = [
-            _columns(lambda value, i=i: func(*x[:i], value, *x[i + 1 :]), x[i], create_graph)
-            for i in range(len(x))
-        ]
-        several = isinstance(by_each[0], tuple)
-        return tuple(zip(*by_each, strict=True)) if several else tuple(by_each)
-    units = tw.unstack(tw.eye(x.size, dtype=x.dtype, device=x.device)) if x.size else []
-    columns = [
-        tw.autograd.functional.jvp(func, x, unit.reshape(x.shape), create_graph)[1]
-        for unit in units
-    ]
+def _columns(ys: TensorList, xs: TensorList, graph: bool) -> Any:
+    """A Jacobian by products with the unit vectors of each input."""
+    tangents = Tangents(ys, xs)
+    by_input = [_columns_by(i, ys, xs, tangents, graph) for i in range(len(xs))]
+    return formed([formed(of_y, xs.single) for of_y in zip(*by_input, strict=True)], ys.single)
+
+
+def _columns_by(
+    i: int, ys: TensorList, xs: TensorList, tangents: Tangents, graph: bool
+) -> list[Tensor]:
+    """The derivatives of each result by one input."""
+    x = xs[i]
+    vs = [tw.zeros_like(other) for other in xs]
+    columns = []
+    for unit in tw.unstack(tw.eye(x.size, dtype=x.dtype, device=x.device)) if x.size else []:
+        vs[i] = unit.reshape(x.shape)
+        columns.append(tangents(vs, graph))
     if not columns:
-        return _map_one(func(x), lambda y: tw.zeros((*y.shape, *x.shape), dtype=y.dtype))
-    if isinstance(columns[0], Tensor):
-        return tw.stack(columns, axis=-1).reshape((*columns[0].shape, *x.shape))
-    return tuple(
-        tw.stack(list(own), axis=-1).reshape((*own[0].shape, *x.shape))
-        for own in zip(*columns, strict=True)
-    )
-
-
-def _map_one(value: Any, make: Callable[[Tensor], Tensor]) -> Any:
-    return make(value) if isinstance(value, Tensor) else tuple(make(each) for each in value)
+        return [tw.zeros((*y.shape, *x.shape), dtype=y.dtype, device=y.device) for y in ys]
+    return [
+        tw.stack(list(of_y), axis=-1).reshape((*y.shape, *x.shape))
+        for y, of_y in zip(ys, zip(*columns, strict=True), strict=True)
+    ]

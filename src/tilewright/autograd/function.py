@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +15,57 @@ from tilewright.grad_mode import no_grad
 _SMOOTH = (tw.float16, tw.bfloat16, tw.float32, tw.float64, tw.complex64, tw.complex128)
 
 
+class _Seen:
+    """What a pass found: a function whose gradients were made outside of the graph."""
+
+    cut: str | None = None
+
+
+class _Pass(threading.local):
+    """What the pass that a thread runs wants of functions' gradients beyond their values."""
+
+    linear = False
+    seen: _Seen | None = None
+    slices = 0  # how many `vmap` the thread is inside of
+
+
+_pass = _Pass()
+
+
+@contextmanager
+def watched_pass(linear: bool = False) -> Iterator[_Seen]:
+    """A pass that says whose gradients did not depend on those that arrived, if any did not.
+
+    A `linear` one wants gradients as a map of those that arrive, and nothing else: hooks of modules
+    are left out, and a function with a `jvp` has that for the gradient of its gradient.
+    """
+    before = _pass.linear, _pass.seen
+    _pass.linear, _pass.seen = linear, _Seen()
+    try:
+        yield _pass.seen
+    finally:
+        _pass.linear, _pass.seen = before
+
+
+def is_linear_pass() -> bool:
+    """Whether hooks of modules are left out."""
+    return _pass.linear
+
+
+@contextmanager
+def calls_by_slice() -> Iterator[None]:
+    """Within `vmap`, which knows nothing of a function's own."""
+    _pass.slices += 1
+    try:
+        yield
+    finally:
+        _pass.slices -= 1
+
+
 class Context:
     """What the forward of a `Function` leaves to its backward; takes any further attributes."""
+
+    _last = False  # whether the gradients that backward gave have none themselves
 
     if TYPE_CHECKING:
 
@@ -29,29 +80,40 @@ class Context:
         self._tensors = [x for x in args if isinstance(x, Tensor)]  # until forward has run
         self._tensor_args = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         self._to_save: tuple[Tensor | None, ...] = ()
+        self._to_push: tuple[Tensor | None, ...] = ()
         self._saved: tuple[Tensor | None, ...] | None = None
         self._not_differentiable: tuple[Tensor, ...] = ()
         self._changed: tuple[Tensor, ...] = ()
         self._materializes = True
         # Of each result: shape, dtype and device, or None for one that is no tensor.
         self._results: list[tuple[tuple[int, ...], Any, str] | None] = []
+        # The same of the arguments that are tensors, where the function has a jvp.
+        self._inputs: list[tuple[tuple[int, ...], Any, str]] = []
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for backward, which raises where one was changed in place meanwhile.
 
         Kept so, arguments and results close no cycle, and within a checkpoint nothing is kept.
         """
+        self._check_saved("save_for_backward", tensors)
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keeps tensors for jvp, which gets what `save_for_backward` keeps without this."""
+        self._check_saved("save_for_forward", tensors)
+        self._to_push = tensors
+
+    def _check_saved(self, method: str, tensors: tuple[Any, ...]) -> None:
         for x in tensors:
             if not isinstance(x, (Tensor, type(None))):
                 raise TypeError(
-                    f"{self._function.__name__}: save_for_backward takes tensors or None, got "
+                    f"{self._function.__name__}: {method} takes tensors or None, got "
                     f"{type(x).__name__}; other values can be attributes of ctx"
                 )
-        self._to_save = tensors
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What was saved, while backward runs."""
+        """What was saved, while backward or jvp runs."""
         if self._saved is None:
             raise RuntimeError(
                 f"{self._function.__name__}: saved_tensors can be read while its backward runs"
@@ -107,14 +169,61 @@ class Context:
 
     def _gradients(self, saved: list[Any], grads: list[Any]) -> list[Any]:
         """Called by the engine: the gradients of the arguments that are tensors."""
+        backward, forward = self._parts(saved)
+        if _pass.linear and self._inputs:
+            return self._transposed(forward, grads)
         arrived = iter(grads)
         of_results = [None if r is None else self._arrived(next(arrived), r) for r in self._results]
+        self._last = False
+        given = self._with_saved(backward, self._function.backward, of_results)
+        checked = self._checked(given if isinstance(given, tuple) else (given,))
+        if _pass.seen and not self._last and any(g is not None and g.requires_grad for g in grads):
+            self._note_cut(_pass.seen, checked)
+        return checked
+
+    def _parts(self, saved: list[Any]) -> tuple[list[Any], list[Any]]:
+        """What backward and what jvp has saved."""
+        of_backward = saved[: len(saved) - len(self._to_push)]
+        return of_backward, saved[len(of_backward) :] or of_backward
+
+    def _with_saved(self, saved: list[Any], call: Callable[..., Any], given: list[Any]) -> Any:
         self._saved = tuple(saved)
         try:
-            given = self._function.backward(self, *of_results)
+            return call(self, *given)
         finally:
             self._saved = None
-        return self._checked(given if isinstance(given, tuple) else (given,))
+
+    def _note_cut(self, seen: _Seen, given: list[Any]) -> None:
+        for i, g in zip(self._tensor_args, given, strict=True):
+            if g is None or g.requires_grad or not self.needs_input_grad[i]:
+                continue
+            if _pass.linear or bool((g != 0).any()):  # no change of what is 0 is lost
+                seen.cut = self._function.__name__
+
+    def _transposed(self, saved: list[Any], grads: list[Any]) -> list[Any]:
+        """Gradients of which only their gradient by what arrived is of use: jvp."""
+        places = [i for i, g in enumerate(grads) if g is not None]
+        if not places:
+            return [None] * len(self._inputs)
+        arrived = [grads[i] for i in places]
+        return list(_Transposed.apply(self, saved, places, *arrived))
+
+    def _pushed(self, saved: list[Any], tangents: tuple[Any, ...]) -> list[Any]:
+        """The tangents of the results that are tensors."""
+        by_argument: list[Any] = [None] * self._args
+        for i, t, (shape, dtype, device) in zip(
+            self._tensor_args, tangents, self._inputs, strict=True
+        ):
+            missing = t is None and self._materializes and dtype in _SMOOTH
+            by_argument[i] = tw.zeros(shape, dtype=dtype, device=device) if missing else t
+        made = self._with_saved(saved, self._function.jvp, by_argument)
+        made = made if isinstance(made, tuple) else (made,)
+        if len(made) != len(self._results):
+            raise RuntimeError(
+                f"{self._function.__name__}: jvp returned {len(made)} tangents for "
+                f"{len(self._results)} results of forward; return None for those without one"
+            )
+        return [t for t, result in zip(made, self._results, strict=True) if result is not None]
 
     def _arrived(self, g: Tensor | None, result: tuple[tuple[int, ...], Any, str]) -> Tensor | None:
         if g is not None or not self._materializes:
@@ -149,6 +258,15 @@ class Function:
     inputs, output)` says what is kept. Made of ops of tensors, backward can be differentiated
     again.
 
+    A result that shows memory of an argument is a view of it: a recorded change in place of the
+    result is one of the argument too. After one of the argument, the result cannot be used any
+    more (RuntimeError), as backward knows nothing of that.
+
+    `jvp(ctx, *tangents)`, where it is defined, gets a tangent for each argument and returns one for
+    each result: `tilewright.func.jvp` and `jacfwd` call it, and differentiate backward otherwise.
+    `vmap`, where it is defined, is refused inside of `tilewright.func.vmap`, which calls functions
+    slice by slice.
+
     >>> import tilewright as tw
     >>> class Cube(tw.autograd.Function):
     ...     @staticmethod
@@ -176,9 +294,24 @@ class Function:
     def backward(ctx: Any, *grads: Any) -> Any:
         raise NotImplementedError("Function: define backward()")
 
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        raise NotImplementedError("Function: define jvp()")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
+        raise NotImplementedError("Function: define vmap()")
+
+    _passes_on = False  # whether each result is an argument, and so is its gradient
+
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Calls forward, and puts the call into the graph where an argument requires grad."""
+        if _pass.slices and cls.vmap is not Function.vmap:
+            raise NotImplementedError(
+                f"{cls.__name__}: vmap calls functions slice by slice and would not use "
+                f"{cls.__name__}.vmap; call that itself, or use a Function without one"
+            )
         ctx = Context(cls, args)
         with no_grad():
             if cls.setup_context is Function.setup_context:
@@ -213,10 +346,15 @@ def _recorded(ctx: Context, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> 
         (y.shape, y.dtype, y.device) if isinstance(y, Tensor) else None for y in outputs
     ]
     inputs = [args[i] for i in ctx._tensor_args]
-    saved, ctx._to_save = ctx._to_save, ()
+    if ctx._function.jvp is not Function.jvp:
+        ctx._inputs = [(x.shape, x.dtype, x.device) for x in inputs]
+    saved = [*ctx._to_save, *ctx._to_push]
+    ctx._to_save, ctx._to_push = (), (None,) * len(ctx._to_push)
     ctx._not_differentiable = ()
-    name = ctx._function.__name__
-    return _core._record_custom(ctx, name, inputs, list(saved), results, smooth, changed)
+    function = ctx._function
+    return _core._record_custom(
+        ctx, function.__name__, inputs, saved, results, smooth, changed, function._passes_on
+    )
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -230,28 +368,26 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     def once(ctx: Context, *grads: Any) -> Any:
         with no_grad():
             given = backward(ctx, *(g if g is None else g.detach() for g in grads))
-        if not _core.is_grad_enabled():
-            return given
-        anchor = tw.zeros((), requires_grad=True)
-        results = given if isinstance(given, tuple) else (given,)
-        tensors = [g for g in results if isinstance(g, Tensor)]
-        refusing = iter(_Once.apply(ctx._function.__name__, anchor, *tensors))
-        return tuple(next(refusing) if isinstance(g, Tensor) else g for g in results)
+        ctx._last = True
+        return given
 
     return once
 
 
-class _Once(Function):
-    """Gradients that have no gradient."""
+class _Transposed(Function):
+    """Zeros in the place of a function's gradients, whose own gradient is the function's jvp."""
 
     @staticmethod
-    def forward(ctx: Context, name: str, anchor: Tensor, *grads: Tensor) -> tuple[Tensor, ...]:
-        ctx.name = name
-        return grads
-
-    @staticmethod
-    def backward(ctx: Context, *grads: Any) -> Any:
-        raise RuntimeError(
-            f"{ctx.name}: its backward is marked once_differentiable, so that its gradients have "
-            "none"
+    def forward(
+        ctx: Context, of: Context, saved: list[Any], places: list[int], *grads: Tensor
+    ) -> tuple[Tensor, ...]:
+        ctx.set_materialize_grads(False)
+        ctx.of, ctx.tensors, ctx.places = of, saved, places
+        return tuple(
+            tw.zeros(shape, dtype=dtype, device=device) for shape, dtype, device in of._inputs
         )
+
+    @staticmethod
+    def backward(ctx: Context, *tangents: Any) -> Any:
+        pushed = ctx.of._pushed(ctx.tensors, tangents)
+        return (None, None, None, *(pushed[i] for i in ctx.places))

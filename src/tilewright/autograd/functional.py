@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import tilewright as tw
-from tilewright import Tensor, _core
+from tilewright import Tensor
+from tilewright.autograd.derivatives import (
+    Tangents,
+    TensorList,
+    formed,
+    gradients,
+    listed,
+    one_number,
+    rows,
+    slopes,
+    vectors,
+)
 from tilewright.grad_mode import enable_grad
 
 Inputs = Tensor | Sequence[Tensor]
@@ -27,9 +37,9 @@ def vjp(
     """
     with enable_grad():
         xs, ys = _called("vjp", func, inputs, create_graph)
-        vs = _vectors("vjp", v, ys)
-        grads = _grads(ys, xs, vs, create_graph)
-    return _formed(_results(ys, create_graph), ys.single), _formed(grads, xs.single)
+        vs = vectors("vjp", v, ys)
+        grads = gradients(ys, xs, vs, create_graph)
+    return formed(_results(ys, create_graph), ys.single), formed(grads, xs.single)
 
 
 def jvp(
@@ -37,9 +47,9 @@ def jvp(
 ) -> tuple[Any, Any]:
     """func(*inputs), and its Jacobian times the vector `v`: tensors of its results' shapes.
 
-    `v` has the form of the inputs, and may be left out where that is one number. By two passes
-    backwards: the gradient of a product with a vector, with respect to that. Raises ValueError
-    where shapes differ.
+    `v` has the form of the inputs, and may be left out where that is one number. Hooks of gradients
+    have no part in it. Raises ValueError where shapes differ, RuntimeError where func goes through
+    a `Function` whose backward is marked `once_differentiable`.
 
     >>> import tilewright as tw
     >>> x, v = tw.asarray([1.0, 2.0]), tw.asarray([1.0, 0.0])
@@ -48,11 +58,8 @@ def jvp(
     """
     with enable_grad():
         xs, ys = _called("jvp", func, inputs, create_graph)
-        vs = _vectors("jvp", v, xs)
-        us = [tw.zeros_like(y).requires_grad_() for y in ys]
-        through = _grads(ys, xs, us, create_graph=True)
-        products = _grads(_List(through), _List(us), vs, create_graph)
-    return _formed(_results(ys, create_graph), ys.single), _formed(products, ys.single)
+        products = Tangents(ys, xs)(vectors("jvp", v, xs), create_graph)
+    return formed(_results(ys, create_graph), ys.single), formed(products, ys.single)
 
 
 def jacobian(func: Function, inputs: Inputs, create_graph: bool = False) -> Any:
@@ -67,14 +74,15 @@ def jacobian(func: Function, inputs: Inputs, create_graph: bool = False) -> Any:
     """
     with enable_grad():
         xs, ys = _called("jacobian", func, inputs, create_graph)
-        made = [_formed(_rows(y, xs, create_graph), xs.single) for y in ys]
-    return _formed(made, ys.single)
+        made = [formed(rows(y, xs, create_graph), xs.single) for y in ys]
+    return formed(made, ys.single)
 
 
 def hessian(func: Function, inputs: Inputs, create_graph: bool = False) -> Any:
     """All second derivatives of a function of one number: (input's, input's) for each pair.
 
-    Of several inputs a tuple of tuples. Raises ValueError for results of more than one element.
+    Of several inputs a tuple of tuples. Raises ValueError for results of more than one element,
+    RuntimeError where func goes through a `Function` whose backward is not made of recorded ops.
 
     >>> import tilewright as tw
     >>> tw.autograd.functional.hessian(lambda x: (x * x * x).sum(), tw.asarray([1.0, 2.0])).tolist()
@@ -82,8 +90,7 @@ def hessian(func: Function, inputs: Inputs, create_graph: bool = False) -> Any:
     """
 
     def gradient(*xs: Tensor) -> Any:
-        y = _one_number("hessian", func(*xs))
-        grads = _grads(_List([y]), _List(xs), [None], create_graph=True)
+        grads = slopes("hessian", one_number("hessian", func(*xs)), xs)
         return grads[0] if isinstance(inputs, Tensor) else tuple(grads)
 
     return jacobian(gradient, inputs, create_graph)
@@ -104,11 +111,10 @@ def vhp(
     """
     with enable_grad():
         xs, ys = _called("vhp", func, inputs, create_graph)
-        vs = _vectors("vhp", v, xs)
-        y = _one_number("vhp", ys[0] if ys.single else tuple(ys))
-        slopes = _grads(_List([y]), xs, [None], create_graph=True)
-        products = _grads(_List(slopes), xs, vs, create_graph)
-    return _formed(_results(ys, create_graph), ys.single), _formed(products, xs.single)
+        vs = vectors("vhp", v, xs)
+        y = one_number("vhp", ys[0] if ys.single else tuple(ys))
+        products = gradients(slopes("vhp", y, xs), xs, vs, create_graph)
+    return formed(_results(ys, create_graph), ys.single), formed(products, xs.single)
 
 
 def hvp(
@@ -124,81 +130,21 @@ def hvp(
     return vhp(func, inputs, v, create_graph)
 
 
-class _List(list[Tensor]):
-    """Tensors, and whether they came as one alone."""
-
-    single = False
-
-
-def _listed(who: str, what: str, given: Any) -> _List:
-    tensors = _List([given] if isinstance(given, Tensor) else given)
-    tensors.single = isinstance(given, Tensor)
-    for x in tensors:
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{who}: {what} must be tensors, got {type(x).__name__}")
-    return tensors
-
-
-def _called(who: str, func: Function, inputs: Inputs, create_graph: bool) -> tuple[_List, _List]:
+def _called(
+    who: str, func: Function, inputs: Inputs, create_graph: bool
+) -> tuple[TensorList, TensorList]:
     """Inputs of which the function's results are recorded, and these."""
     if not isinstance(inputs, (Tensor, tuple, list)):
         raise TypeError(f"{who}: inputs must be tensors, got {type(inputs).__name__}")
-    xs = _listed(who, "inputs", inputs)
+    xs = listed(who, "inputs", inputs)
     # Views keep the graph of what they are made from; detached copies end it.
     made = [x.view_as(x) if create_graph else x.detach() for x in xs]
     xs[:] = [x if x.requires_grad else x.requires_grad_() for x in made]
     results = func(*xs)
     if not isinstance(results, (Tensor, tuple, list)):
         raise TypeError(f"{who}: func must give tensors, got {type(results).__name__}")
-    return xs, _listed(who, "what func gives", results)
+    return xs, listed(who, "what func gives", results)
 
 
-def _vectors(who: str, v: Inputs | None, like: _List) -> list[Tensor]:
-    if v is None:
-        if len(like) != 1 or like[0].size != 1:
-            raise ValueError(f"{who}: v may be left out only where it is one number")
-        return [tw.ones_like(like[0])]
-    vs = _listed(who, "v", v)
-    shapes = [x.shape for x in like]
-    if [x.shape for x in vs] != shapes:
-        raise ValueError(f"{who}: v has shapes {[x.shape for x in vs]}, which must be {shapes}")
-    return vs
-
-
-def _grads(
-    ys: Sequence[Tensor], xs: Sequence[Tensor], vs: Sequence[Tensor | None], create_graph: bool
-) -> list[Tensor]:
-    """Gradients, of zeros where nothing depends on an input."""
-    recorded = [(y, v) for y, v in zip(ys, vs, strict=True) if y.requires_grad]
-    if not recorded:
-        return [tw.zeros_like(x) for x in xs]
-    roots, seeds = zip(*recorded, strict=True)
-    grads = _core.grad(roots, list(xs), seeds, True, create_graph, allow_unused=True)
-    return [tw.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True)]
-
-
-def _rows(y: Tensor, xs: _List, create_graph: bool) -> list[Tensor]:
-    """The derivatives of one result by each input."""
-    flat = y.reshape((-1,))
-    rows = [_grads([flat[i]], xs, [None], create_graph) for i in range(flat.shape[0])]
-    if not rows:
-        return [tw.zeros((*y.shape, *x.shape), dtype=y.dtype, device=y.device) for x in xs]
-    return [
-        tw.stack(of_x).reshape((*y.shape, *x.shape))
-        for x, of_x in zip(xs, zip(*rows, strict=True), strict=True)
-    ]
-
-
-def _one_number(who: str, y: Any) -> Tensor:
-    if not isinstance(y, Tensor) or y.size != 1:
-        got = f"shape {y.shape}" if isinstance(y, Tensor) else type(y).__name__
-        raise ValueError(f"{who}: func must give one number, got {got}")
-    return y
-
-
-def _results(ys: _List, create_graph: bool) -> list[Tensor]:
+def _results(ys: TensorList, create_graph: bool) -> list[Tensor]:
     return list(ys) if create_graph else [y.detach() for y in ys]
-
-
-def _formed(tensors: Sequence[Any], single: bool) -> Any:
-    return tensors[0] if single else tuple(tensors)

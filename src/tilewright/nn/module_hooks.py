@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilewright import Tensor, _core
-from tilewright.autograd.function import Context, Function
+from tilewright.autograd.function import Context, Function, is_linear_pass
 
 if TYPE_CHECKING:
     from tilewright.nn.module import Module
@@ -237,48 +237,74 @@ class _Boundary:
     def __init__(self, module: Module, hooks: ModuleHooks) -> None:
         self.module = module
         self.hooks = hooks
-        self.places: list[int] = []  # of the tensors among the arguments
-        self.arguments = 0
-        self.grad_output: tuple[Any, ...] = ()
+        # How many arguments and results there are, and which of them have gradients.
+        self.arguments, self.entrances = 0, list[int]()
+        self.results, self.exits = 0, list[int]()
+        self.grad_output: tuple[Any, ...] | None = None  # between the exit and the entrance
 
     def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        self.arguments = len(args)
-        tensors = [(i, x) for i, x in enumerate(args) if isinstance(x, Tensor)]
-        if not (_core.is_grad_enabled() and any(x.requires_grad for _, x in tensors)):
-            return args
-        self.places = [i for i, _ in tensors]
-        inside = _Entrance.apply(self, *(x for _, x in tensors))
-        all_of_them = list(args)
-        for i, x in zip(self.places, inside, strict=True):
-            all_of_them[i] = x
-        return tuple(all_of_them)
+        self.arguments, self.entrances = len(args), _with_gradients(args)
+        return self._through(_Entrance, args, self.entrances)
 
     def left(self, result: Any) -> Any:
         if isinstance(result, Tensor):
-            return _Exit.apply(self, result)[0]
-        if type(result) is not tuple:
+            return self.left((result,))[0]
+        if not isinstance(result, tuple):
             return result
-        tensors = iter(_Exit.apply(self, *(x for x in result if isinstance(x, Tensor))))
-        return tuple(next(tensors) if isinstance(x, Tensor) else x for x in result)
+        self.results, self.exits = len(result), _with_gradients(result)
+        outside = self._through(_Exit, result, self.exits)
+        if type(result) is tuple or outside is result:
+            return outside
+        return type(result)(*outside) if hasattr(result, "_fields") else type(result)(outside)
+
+    def _through(
+        self, door: type[Function], values: tuple[Any, ...], places: list[int]
+    ) -> tuple[Any, ...]:
+        """The values, those with gradients as results of the door."""
+        if not places:
+            return values
+        passed = door.apply(self, *(values[i] for i in places))
+        return _placed(passed, places, values)
 
     def at_exit(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        if is_linear_pass():
+            return grads
+        given = _placed(grads, self.exits, (None,) * self.results)
         for hook in self.hooks.backward_pre.values():
-            grads = _replaced("backward pre-hook", grads, hook.function(self.module, grads))
-        self.grad_output = grads
-        if not self.places:
+            given = _replaced("backward pre-hook", given, hook.function(self.module, given))
+        self.grad_output = given
+        if not self.entrances:
             self.at_entrance(())
-        return grads
+        return tuple(given[i] for i in self.exits)
 
     def at_entrance(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        by_argument: list[Any] = [None] * self.arguments
-        for i, g in zip(self.places, grads, strict=True):
-            by_argument[i] = g
-        grad_input = tuple(by_argument)
-        grad_output, self.grad_output = self.grad_output, ()
+        if self.grad_output is None:  # gradients that came by another way than the results
+            return grads
+        grad_output, self.grad_output = self.grad_output, None
+        grad_input = _placed(grads, self.entrances, (None,) * self.arguments)
         for hook in self.hooks.backward.values():
             changed = hook.function(self.module, grad_input, grad_output)
             grad_input = _replaced("backward hook", grad_input, changed)
-        return tuple(grad_input[i] for i in self.places)
+        if not self.entrances and any(g is not None for g in grad_input):
+            raise RuntimeError(
+                "backward hook: returned a gradient, but no argument of the module requires grad; "
+                "return None"
+            )
+        return tuple(grad_input[i] for i in self.entrances)
+
+
+def _with_gradients(values: tuple[Any, ...]) -> list[int]:
+    if not _core.is_grad_enabled():
+        return []
+    return [i for i, x in enumerate(values) if isinstance(x, Tensor) and x.requires_grad]
+
+
+def _placed(given: tuple[Any, ...], places: list[int], among: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`among` with what is given at its places."""
+    values = list(among)
+    for i, value in zip(places, given, strict=True):
+        values[i] = value
+    return tuple(values)
 
 
 def _replaced(kind: str, grads: tuple[Any, ...], changed: Any) -> tuple[Any, ...]:
@@ -290,25 +316,25 @@ def _replaced(kind: str, grads: tuple[Any, ...], changed: Any) -> tuple[Any, ...
     return given
 
 
-class _Entrance(Function):
+class _Door(Function):
+    """Passes tensors on, as views, and their gradients to the boundary."""
+
+    _passes_on = True
+
     @staticmethod
     def forward(ctx: Context, boundary: _Boundary, *tensors: Tensor) -> tuple[Tensor, ...]:
         ctx.set_materialize_grads(False)
         ctx.boundary = boundary
         return tensors
 
+
+class _Entrance(_Door):
     @staticmethod
     def backward(ctx: Context, *grads: Tensor | None) -> tuple[Any, ...]:
         return (None, *ctx.boundary.at_entrance(grads))
 
 
-class _Exit(Function):
-    @staticmethod
-    def forward(ctx: Context, boundary: _Boundary, *tensors: Tensor) -> tuple[Tensor, ...]:
-        ctx.set_materialize_grads(False)
-        ctx.boundary = boundary
-        return tensors
-
+class _Exit(_Door):
     @staticmethod
     def backward(ctx: Context, *grads: Tensor | None) -> tuple[Any, ...]:
         return (None, *ctx.boundary.at_exit(grads))
