@@ -145,7 +145,9 @@ class Named(nn.Parameter):
 
 
 class TestLeavesThatTheGraphHolds:
-    @pytest.mark.parametrize("make", [lambda: tw.ones(3, requires_grad=True), lambda: Named([1.0])])
+    @pytest.mark.parametrize(
+        "make", [lambda: tw.ones(3, requires_grad=True), lambda: Named(tw.ones(1))]
+    )
     def test_their_objects_live_as_long_as_the_graph(self, make):
         x = make()
         if isinstance(x, Named):
@@ -166,7 +168,9 @@ class TestLeavesThatTheGraphHolds:
         gc.collect()
         assert alive() is None
 
-    @pytest.mark.parametrize("make", [lambda: tw.ones(3, requires_grad=True), lambda: Named([1.0])])
+    @pytest.mark.parametrize(
+        "make", [lambda: tw.ones(3, requires_grad=True), lambda: Named(tw.ones(1))]
+    )
     def test_their_objects_go_with_the_graph(self, make):
         x = make()
         alive = weakref.ref(x)
@@ -180,7 +184,7 @@ class TestLeavesThatTheGraphHolds:
         assert live_bytes() < before
 
     def test_a_hook_gets_the_object(self):
-        x = Named([1.0])
+        x = Named(tw.ones(1))
         x.label = "mine"
         seen = []
         x.register_post_accumulate_grad_hook(lambda x: seen.append((type(x), x.label)))
@@ -199,7 +203,7 @@ class TestLeavesThatTheGraphHolds:
         assert alive() is None
 
     def test_a_recorded_grad_does_not_keep_its_leaf(self):
-        for make in (lambda: tw.ones(3, requires_grad=True), lambda: Named([1.0])):
+        for make in (lambda: tw.ones(3, requires_grad=True), lambda: Named(tw.ones(1))):
             x = make()
             alive = weakref.ref(x)
             (x**3).sum().backward(create_graph=True)

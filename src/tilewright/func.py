@@ -230,7 +230,7 @@ def jacrev(
     [[2.0, 0.0], [0.0, 4.0]]
     """
 
-    def by_rows(ys: TensorList, xs: TensorList, graph: bool) -> Any:
+    def by_rows(ys: TensorList, xs: TensorList, graph: bool, own: list[Tensor]) -> Any:
         return formed([formed(rows(y, xs, graph), xs.single) for y in ys], ys.single)
 
     return _of_arguments("jacrev", func, argnums, by_rows, has_aux)
@@ -253,8 +253,8 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
     [[6.0, 0.0], [0.0, 12.0]]
     """
 
-    def of_slopes(ys: TensorList, xs: TensorList, graph: bool) -> Any:
-        by_each = slopes("hessian", one_number("hessian", formed(ys, ys.single)), xs)
+    def of_slopes(ys: TensorList, xs: TensorList, graph: bool, own: list[Tensor]) -> Any:
+        by_each = slopes("hessian", one_number("hessian", formed(ys, ys.single)), xs, own)
         return formed([formed(rows(g, xs, graph), xs.single) for g in by_each], xs.single)
 
     return _of_arguments("hessian", func, argnums, of_slopes)
@@ -377,7 +377,7 @@ def _of_arguments(
     who: str,
     func: Callable[..., Any],
     argnums: int | tuple[int, ...],
-    derivative: Callable[[TensorList, TensorList, bool], Any],
+    derivative: Callable[[TensorList, TensorList, bool, list[Tensor]], Any],
     has_aux: bool = False,
 ) -> Callable[..., Any]:
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
@@ -399,8 +399,9 @@ def _of_arguments(
                 given[number] = x
             result, aux = _with_aux(who, func(*given, **kwargs), has_aux)
             ys = _results(who, result)
-            made = derivative(ys, xs, seen.needs_graph(ys, xs))
-        made, aux = seen.settled((made, aux), xs)
+            own = list(xs)  # leaves that the derivative makes come to them
+            made = derivative(ys, xs, seen.needs_graph(ys, xs), own)
+        made, aux = seen.settled((made, aux), own)
         return (made, aux) if has_aux else made
 
     return call
@@ -597,7 +598,7 @@ def _stacked_by_name(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     return {name: tw.stack([state[name].detach() for state in states]) for name in states[0]}
 
 
-def _columns(ys: TensorList, xs: TensorList, graph: bool) -> Any:
+def _columns(ys: TensorList, xs: TensorList, graph: bool, own: list[Tensor]) -> Any:
     """A Jacobian by products with the unit vectors of each input."""
     tangents = Tangents(ys, xs)
     by_input = [_columns_by(i, ys, xs, tangents, graph) for i in range(len(xs))]

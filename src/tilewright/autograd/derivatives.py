@@ -7,7 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor, _core
-from tilewright.autograd.function import watched_pass
+from tilewright.autograd.function import Context, Function, watched_pass
 
 
 class TensorList(list[Tensor]):
@@ -84,16 +84,17 @@ def rows(y: Tensor, xs: TensorList, create_graph: bool) -> list[Tensor]:
     ]
 
 
-def slopes(who: str, y: Tensor, xs: Sequence[Tensor]) -> list[Tensor]:
-    """Gradients of one number that have gradients in turn.
+def slopes(who: str, y: Tensor, xs: Sequence[Tensor], own: list[Tensor]) -> list[Tensor]:
+    """Gradients of one number that have gradients in turn; adds leaves that are made to `own`.
 
     Raises RuntimeError for a `Function` whose gradients are made outside of the graph: the ones of
     those would be 0 without a word.
     """
     # Seen as a map of a seed, a gradient is known from one that depends on nothing.
-    seed = tw.ones_like(y).requires_grad_() if _core._behind([y], [])[1] else None
+    seeds = [tw.ones_like(y).requires_grad_()] if _core._behind([y], [])[1] else []
+    own += seeds
     with watched_pass() as seen:
-        grads = gradients([y], xs, [seed], create_graph=True)
+        grads = gradients([y], xs, seeds or [None], create_graph=True)
     if seen.cut:
         raise RuntimeError(
             f"{who}: the backward of {seen.cut} is not made of recorded ops, so that its gradients "
@@ -115,13 +116,15 @@ class Tangents:
         self._us = [tw.zeros_like(y).requires_grad_() for y in ys]
         with watched_pass(linear=True) as seen:
             self._through = linear_gradients(ys, xs, self._us)
-        self._by_rows = seen.cut is not None
+        self._cut = seen.cut
 
     def __call__(self, vs: Sequence[Tensor], create_graph: bool) -> list[Tensor]:
-        if not self._by_rows:
+        if not self._cut:
             return gradients(self._through, self._us, vs, create_graph)
-        products = [self._by_row(y, vs) for y in self._ys]
-        return products if create_graph else [t.detach() for t in products]
+        products = [self._by_row(y, vs).detach() for y in self._ys]
+        if not create_graph:
+            return products
+        return [_Last.apply(self._cut, t, *self._ys, *vs) for t in products]
 
     def _by_row(self, y: Tensor, vs: Sequence[Tensor]) -> Tensor:
         flat = y.reshape((-1,))
@@ -133,3 +136,19 @@ class Tangents:
             terms = [(g.conj() * v).sum() for g, v in zip(row, vs, strict=True)]
             tangents.append(tw.stack(terms).sum())
         return tw.stack(tangents).reshape(y.shape) if tangents else tw.zeros_like(y)
+
+
+class _Last(Function):
+    """A product that has no gradient, though what it was made of has a graph."""
+
+    @staticmethod
+    def forward(ctx: Context, cut: str, product: Tensor, *others: Tensor) -> Tensor:
+        ctx.cut = cut
+        return product.copy()
+
+    @staticmethod
+    def backward(ctx: Context, g: Tensor) -> Any:
+        raise RuntimeError(
+            f"jvp: the backward of {ctx.cut} is not made of recorded ops, so that products with "
+            "its Jacobian have no gradients; make it of ops of tensors, or give it a jvp"
+        )

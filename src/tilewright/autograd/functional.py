@@ -90,7 +90,7 @@ def hessian(func: Function, inputs: Inputs, create_graph: bool = False) -> Any:
     """
 
     def gradient(*xs: Tensor) -> Any:
-        grads = slopes("hessian", one_number("hessian", func(*xs)), xs)
+        grads = slopes("hessian", one_number("hessian", func(*xs)), xs, [])
         return grads[0] if isinstance(inputs, Tensor) else tuple(grads)
 
     return jacobian(gradient, inputs, create_graph)
@@ -113,7 +113,7 @@ def vhp(
         xs, ys = _called("vhp", func, inputs, create_graph)
         vs = vectors("vhp", v, xs)
         y = one_number("vhp", ys[0] if ys.single else tuple(ys))
-        products = gradients(slopes("vhp", y, xs), xs, vs, create_graph)
+        products = gradients(slopes("vhp", y, xs, []), xs, vs, create_graph)
     return formed(_results(ys, create_graph), ys.single), formed(products, xs.single)
 
 
