@@ -62,38 +62,49 @@ Strides strides_to_show(const Tensor& x, int flags) {
   return columns ? column_strides(x.shape()) : x.strides();
 }
 
+// The letter of its elements, which bfloat16 has none of. Raises BufferError where memory may not
+// be shown so.
+const char* checked_format(const Tensor& x, int flags) {
+  refuse_graph(x, "buffer");
+  const char* const format = kFormats[index_of(x.dtype())];
+  if (!format && (flags & PyBUF_FORMAT))
+    fail(ErrorKind::buffer, "bfloat16 has no buffer format; use astype(float32), or DLPack");
+  if ((flags & PyBUF_WRITABLE) && (!x->storage->writable || shares_elements(x)))
+    fail(ErrorKind::buffer, "the tensor's memory is read-only");
+  refuse_in_capture("another library gets at the memory");
+  check_on_cpu(x, "buffer");
+  return format;
+}
+
+// Fields that are not asked for are null; without axes there are bytes alone, as in NumPy.
+void show(const Tensor& x, int flags, Py_buffer& view) {
+  const char* const format = checked_format(x, flags);
+  const Strides strides = strides_to_show(x, flags);
+  const auto item = static_cast<Py_ssize_t>(x.item_bytes());
+  auto* exported = new BufferExport(x);
+  Py_ssize_t* const dims = exported->dims.data();
+  for (int i = 0; i < x.rank(); ++i) {
+    dims[i] = x.size(i);
+    dims[x.rank() + i] = strides[i] * item;
+  }
+  view.internal = exported;
+  view.buf = x.pinned_bytes();
+  view.len = x.count() * item;
+  view.itemsize = item;
+  view.readonly = !x->storage->writable || shares_elements(x);
+  view.ndim = asks(flags, PyBUF_ND) ? x.rank() : 0;
+  view.format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
+  view.shape = view.ndim > 0 ? dims : nullptr;
+  view.strides = view.ndim > 0 && asks(flags, PyBUF_STRIDES) ? dims + x.rank() : nullptr;
+  view.suboffsets = nullptr;
+}
+
 }  // namespace
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   try {
-    const Tensor x = raw_tensor(self);
-    refuse_graph(x, "buffer");
-    const char* format = kFormats[index_of(x.dtype())];
-    if (!format && (flags & PyBUF_FORMAT))
-      fail(ErrorKind::buffer, "bfloat16 has no buffer format; use astype(float32), or DLPack");
-    if ((flags & PyBUF_WRITABLE) && (!x->storage->writable || shares_elements(x)))
-      fail(ErrorKind::buffer, "the tensor's memory is read-only");
-    const Strides strides = strides_to_show(x, flags);
-    refuse_in_capture("another library gets at the memory");
-    check_on_cpu(x, "buffer");
-    auto* exported = new BufferExport(x);
-    Py_ssize_t* const dims = exported->dims.data();
-    for (int i = 0; i < x.rank(); ++i) {
-      dims[i] = x.size(i);
-      dims[x.rank() + i] = strides[i] * static_cast<std::int64_t>(x.item_bytes());
-    }
-    view->buf = x.pinned_bytes();
+    show(raw_tensor(self), flags, *view);
     view->obj = Py_NewRef(self);
-    view->len = x.count() * static_cast<std::int64_t>(x.item_bytes());
-    view->itemsize = static_cast<Py_ssize_t>(x.item_bytes());
-    view->readonly = !x->storage->writable || shares_elements(x);
-    view->ndim = asks(flags, PyBUF_ND) ? x.rank() : 0;  // as NumPy: without axes, bytes alone
-    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
-    const bool has_axes = x.rank() > 0;
-    view->shape = has_axes && asks(flags, PyBUF_ND) ? dims : nullptr;
-    view->strides = has_axes && asks(flags, PyBUF_STRIDES) ? dims + x.rank() : nullptr;
-    view->suboffsets = nullptr;
-    view->internal = exported;
     return 0;
   } catch (const Error& error) {
     // A block that finds no room on its way back is no refusal to show it.
@@ -101,13 +112,11 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
       raise_current();
     else
       PyErr_SetString(PyExc_BufferError, error.what());
-    view->obj = nullptr;
-    return -1;
   } catch (...) {
     raise_current();
-    view->obj = nullptr;
-    return -1;
   }
+  view->obj = nullptr;
+  return -1;
 }
 
 void release_buffer(PyObject*, Py_buffer* view) noexcept {
