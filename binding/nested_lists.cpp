@@ -49,6 +49,7 @@ class NestedLists {
   std::optional<DType> strong_;  // of what has a type
   Scalar weak_{false};           // the highest kind and reach of Python's numbers
   bool any_weak_ = false;
+  bool any_negative_ = false;  // of Python's whole numbers
 };
 
 // As NumPy has it where the table of promotion has nothing.
@@ -105,6 +106,7 @@ bool NestedLists::read_number(PyObject* object, Scalar& number) {
   any_weak_ = true;
   weak_.kind = std::max(weak_.kind, number.kind);
   weak_.reach = std::max(weak_.reach, number.reach);
+  any_negative_ |= number.reach == Scalar::Reach::int64 && number.i < 0;
   return true;
 }
 
@@ -145,7 +147,8 @@ DType NestedLists::natural_dtype() const {
   if (!strong_) return parts_.empty() ? default_dtype() : weak_.natural_dtype();
   if (!any_weak_) return *strong_;
   const bool whole = weak_.kind <= Scalar::Kind::integer;
-  const bool takes_all = is_floating(*strong_) || is_complex(*strong_) || *strong_ == DType::uint64;
+  const bool takes_all = is_floating(*strong_) || is_complex(*strong_) ||
+                         (*strong_ == DType::uint64 && !any_negative_);
   return whole && takes_all ? *strong_ : common_dtype(*strong_, weak_.natural_dtype());
 }
 

@@ -72,6 +72,7 @@ class TestTypesAndRanks:
             ([np.float64(1), 1j], tw.complex128),
             ([np.float32(1), 2**70], tw.float32),
             ([np.uint64(2**64 - 1), 1], tw.uint64),
+            ([np.uint64(5), -1], tw.float64),
             ([np.bool_(True), False], tw.bool),
             ([np.bool_(True), 2], tw.int64),
             ([2**63, np.uint8(1)], tw.uint64),
