@@ -9,6 +9,7 @@
 #include "core/autograd/custom.h"
 #include "core/autograd/mode.h"
 #include "core/base/error.h"
+#include "core/ops/copy.h"
 #include "core/ops/create.h"
 #include "core/ops/in_place.h"
 #include "core/runtime/device.h"
@@ -155,6 +156,26 @@ nb::list linear_gradients(nb::list outputs, nb::list inputs, nb::list seeds) {
                            {.retain_graph = true, .create_graph = true, .hooks = false}));
 }
 
+// What a graph that was recorded before adds to the grad of `before` goes to `now`, which stands
+// for the same object: in its type, on its device, and its hooks hear of it.
+void follow_gradients(const Tensor& before, const Tensor& now) {
+  before.extras().grad_hooks.add([now](const Tensor& leaf) {
+    const Tensor arrived = std::exchange(leaf->extras->grad, Tensor());
+    if (!arrived || !now.requires_grad()) return Tensor();
+    if (!(arrived.shape() == now.shape()))
+      fail(ErrorKind::runtime, "backward: a gradient of shape ", arrived.shape(), " came for ",
+           describe(now), ", whose data was set after the graph was recorded");
+    Tensor g = to_device(astype(arrived, now.dtype()), now.device());
+    TensorExtras& extras = now.extras();
+    for (const HookEntry& hook : std::vector<HookEntry>(extras.backward_hooks.entries()))
+      if (const Tensor replaced = hook.call(g)) g = replaced;
+    extras.grad = extras.grad ? gradient_arithmetic().add(extras.grad, g) : g;
+    for (const HookEntry& hook : std::vector<HookEntry>(extras.grad_hooks.entries()))
+      hook.call(now);
+    return Tensor();
+  });
+}
+
 // Makes the object stand for the memory of `value`: a leaf with the gradient and hooks it had.
 void become(nb::handle object, const Itself& value) {
   const Tensor x = raw_tensor(object.ptr());
@@ -167,7 +188,10 @@ void become(nb::handle object, const Itself& value) {
   const Tensor y = value.detached();
   y->extras = std::move(x->extras);
   rebind_wrapper(object.ptr(), y);
-  if (x.requires_grad()) set_requires_grad(y, true);
+  if (!x.requires_grad()) return;
+  set_requires_grad(y, true);
+  const bool in_graphs = x->references > 1;
+  if (in_graphs) follow_gradients(x, y);
 }
 
 void zero_grad(const std::vector<Itself>& params) {

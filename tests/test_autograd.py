@@ -439,3 +439,51 @@ def test_slopes_of_silu_at_infinity_are_its_limits(dtype: str, device: str, isa:
     x.requires_grad_()
     tw.silu(x).sum().backward()
     np.testing.assert_array_equal(x.grad.to_device("cpu").numpy(), [0, 1, np.nan, 0.5] * 5)
+
+
+class TestDataSetWhileAGraphIsPending:
+    """Gradients of what was recorded before arrive where the object's own do."""
+
+    @pytest.mark.parametrize("dtype", [tw.float32, tw.float64])
+    def test_gradients_arrive(self, dtype):
+        w = tw.ones((2,), requires_grad=True)
+        y = (w * 2).sum()
+        w.data = tw.full((2,), 5.0, dtype=dtype)
+        again = (w * 3).sum()
+        w.data = tw.full((2,), 7.0, dtype=dtype)
+        y.backward()
+        assert (w.grad.tolist(), w.grad.dtype) == ([2, 2], dtype)
+        again.backward()
+        (w * 4).sum().backward()
+        assert w.grad.tolist() == [9, 9]
+
+    def test_saved_values_are_those_of_before(self):
+        w = tw.ones((2,), requires_grad=True)
+        y = (w * w).sum()
+        w.data = tw.full((2,), 5.0)
+        y.backward()
+        assert w.grad.tolist() == [2, 2]
+
+    def test_hooks_hear_of_them(self):
+        w, heard = tw.ones((2,), requires_grad=True), []
+        w.register_hook(lambda g: g * 10)
+        w.register_post_accumulate_grad_hook(lambda x: heard.append(x.grad.tolist()))
+        y = (w * 2).sum()
+        w.data = tw.zeros(2)
+        y.backward()
+        assert heard == [[20, 20]]
+
+    def test_another_shape_is_refused(self):
+        w = tw.ones((2,), requires_grad=True)
+        y = (w * 2).sum()
+        w.data = tw.zeros(3)
+        with pytest.raises(RuntimeError, match="whose data was set after the graph was recorded"):
+            y.backward()
+        assert w.grad is None
+
+    def test_a_model_that_is_converted(self):
+        model = tw.nn.Sequential(tw.nn.Linear(3, 2), tw.nn.Linear(2, 1))
+        y = model(tw.ones((1, 3))).sum()
+        model.double()
+        y.backward()
+        assert {x.grad.dtype for x in model.parameters()} == {tw.float64}

@@ -127,7 +127,7 @@ METHODS = {
     "numbers for the program": """item tolist __bool__ __complex__ __float__ __format__ __index__
         __int__ __repr__""",
     "memory for other programs": """data_ptr numpy __array__ __array_ufunc__ __dlpack__
-        __dlpack_device__ __cuda_array_interface__ __reduce_ex__""",
+        __dlpack_device__ __cuda_array_interface__ __reduce_ex__ __deepcopy__""",
     "a GPU's copies and streams": "cuda is_pinned pin_memory record_stream",
     "random numbers, which a replay draws anew": """bernoulli_ cauchy_ exponential_ geometric_
         log_normal_ normal_ random_ uniform_""",

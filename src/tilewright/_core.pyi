@@ -349,6 +349,7 @@ class Tensor:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """How other libraries find the memory of a tensor on a GPU (version 3)."""
+    def __deepcopy__(self, memo: dict[_Int, Any]) -> Tensor: ...
     def __dlpack__(
         self,
         *,

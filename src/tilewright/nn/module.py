@@ -178,8 +178,8 @@ class Module(tw._core._ModuleCall, Hooked, ModuleState, Converted):
             raise TypeError(f"{what}: a name is text, got {name!r}")
         if not name or "." in name:
             raise ValueError(f"{what} {name!r}: a name is not empty and has no dots")
-        attributes = (self.__dict__.get(name), getattr(type(self), name, None))
-        taken = self._shows(name) and attributes != (None, None)
+        there = (self.__dict__.get(name), getattr(type(self), name, None))
+        taken = self._shows(name) and any(each is not None for each in there)
         if taken and name not in held(self, kind):
             raise ValueError(f"{what} {name!r}: {type(self).__name__} has that attribute already")
 

@@ -12,7 +12,16 @@ from tilewright import Tensor
 from tilewright.foreign import as_tensor
 from tilewright.nn.module_hooks import call_state_hooks
 from tilewright.nn.parameter import Parameter
-from tilewright.nn.registry import BUFFERS, MODULES, PARAMETERS, UNSAVED, held, present, visiting
+from tilewright.nn.registry import (
+    BUFFERS,
+    MODULES,
+    PARAMETERS,
+    UNSAVED,
+    held,
+    present,
+    visiting,
+    walk,
+)
 
 if TYPE_CHECKING:
     from tilewright.nn.module import Module
@@ -92,11 +101,14 @@ class ModuleState:
 
         They carry no gradient, unless `keep_vars` gives the parameters themselves. What is shared
         stands under each of its names; a way back to a module above ends there. Each module adds
-        its own to `destination`, a new dict by default, and asks its submodules.
+        its own to `destination`, a new dict by default, and asks its submodules. Where a class has
+        another `_version` than 1, the dict has an attribute `_metadata` with the versions by name.
         """
         if destination is None:
-            destination = OrderedDict()
-            destination._metadata = {}  # type: ignore[attr-defined]  # as PyTorch's states have it
+            destination = {}
+            if any(module._version != 1 for _, module in walk(self)):
+                destination = OrderedDict()
+                destination._metadata = {}  # type: ignore[attr-defined]  # as PyTorch's states
         metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = metadata
