@@ -54,6 +54,6 @@ def install(load: Callable[[str], Any], names: Iterable[str]) -> None:
     for name in names:
         if not hasattr(Tensor, name):
             setattr(Tensor, name, LazyMethod(load, name))
-    Tensor.__deepcopy__ = _deep_copy  # type: ignore[attr-defined]
+    setattr(Tensor, "__deepcopy__", _deep_copy)  # noqa: B010  (known to the stub as a method)
     for name, remedy in ABSENT.items():
         setattr(Tensor, name, Absent(name, remedy))

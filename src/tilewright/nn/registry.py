@@ -32,7 +32,7 @@ def present(module: Any, kind: str) -> list[tuple[str, Any]]:
     return [(name, value) for name, value in list(held(module, kind).items()) if value is not None]
 
 
-def walk(module: Module, path: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
+def walk(module: Any, path: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
     """Paths and modules as registered, parents first, each once: asks no method of theirs."""
     seen = set() if seen is None else seen
     seen.add(id(module))
