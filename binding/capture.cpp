@@ -78,11 +78,12 @@ void bind_capture(nb::module_& m) {
       "_refuse_in_capture", [](const std::string& what) { refuse_in_capture(what.c_str()); },
       "what"_a, "Raises RuntimeError while this thread records calls.");
   m.def("_capture", capture, nb::rv_policy::take_ownership, "function"_a, "inputs"_a,
-        "Calls function(*inputs) and records what ops it runs. What Python does meanwhile is no "
+        "Calls function(*inputs) and records what ops it runs.\nWhat Python does meanwhile is no "
         "part of it: numbers that it computes, indices and the choice of ops are in every replay "
         "as they were. So the function is called a second time, without computing anything, and "
         "RuntimeError names the op whose number, settings or operands differ, as those of a "
-        "clock or a counter do; what changes in Python changes twice. What varies is given as "
+        "clock or a counter do (one that is the same in both calls goes unseen); what changes in "
+        "Python changes twice. What varies is given as "
         "a tensor among the inputs; results of other threads and memory of other libraries must "
         "be there before.");
 }

@@ -215,7 +215,8 @@ void bind_module_state(nb::module_& m) {
                                 {0, nullptr}};
   nb::class_<ModuleState>(
       m, "_ModuleState", nb::type_slots(slots),
-      "What calls of a module depend on besides their arguments, as it is now: attributes of it "
+      "What calls of a module depend on besides their arguments, as it is now.\nThat is: "
+      "attributes of it "
       "and of all modules below (submodules, parameters, hooks, a `forward` of their own, training "
       "or not, settings), those of their classes, the contents of lists, dictionaries and objects "
       "that they hold, and of each tensor where its memory lies, what it records and its hooks. "
@@ -224,7 +225,7 @@ void bind_module_state(nb::module_& m) {
       "away from a module, sets, and what functions find by themselves (globals, closures).")
       .def(nb::init<nb::handle>(), "module"_a)
       .def("holds_for", &ModuleState::holds_for, "module"_a,
-           "Whether `module` is the one that was looked at, and all of this is as it was. An "
+           "Whether `module` is the one that was looked at, and all is as it was.\nAn "
            "attribute that was set to an equal value, but another object, counts as changed.");
 }
 

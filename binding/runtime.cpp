@@ -2,6 +2,7 @@
 #include "binding/module.h"
 #include "core/base/cpu_info.h"
 #include "core/base/env.h"
+#include "core/base/float_environment.h"
 #include "core/base/error.h"
 #include "core/cpu/isa.h"
 #include "core/cpu/matmul/tuning.h"
@@ -183,6 +184,13 @@ void bind_runtime(nb::module_& m) {
         return out;
       },
       "op"_a, "Kernels of an op in ladder order, then its body.");
+  m.def(
+      "_in_float_environment",
+      [](nb::callable function) {
+        const FloatEnvironment environment;
+        return nb::object(function());
+      },
+      "function"_a, "function(), computed with the engine's rounding mode and subnormal numbers.");
   m.def("force_kernel", force_kernel, "op"_a, "name"_a,
         "Forces a kernel by name on this thread; '' lifts it.\nRaises ValueError for an op or a "
         "kernel that is not there.");

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+import math
+import random
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -10,6 +14,7 @@ import pytest
 import tilewright as tw
 from tilewright import _core
 from tilewright.memory import Pool
+from tilewright.runtime import Scheduler
 
 
 def bits(x: tw.Tensor) -> bytes:
@@ -322,6 +327,116 @@ def test_hooks_and_pools_inside_are_refused():
         _core._capture(inside, [x])
     with pytest.raises(RuntimeError, match="plans a backward pass"):
         _core._capture(lambda x: (x * w).sum().backward(plan=True), [x])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x, tasks: tasks.submit(lambda: x * 2).result(),
+        lambda x, tasks: in_a_thread(lambda: x * 2),
+        lambda x, tasks: in_a_thread(lambda: tw.asarray([1.0, 2.0, 3.0])),
+        lambda x, tasks: tw.asarray(np.ones(3, dtype=np.float32)),
+        lambda x, tasks: tw.from_dlpack(np.ones(3, dtype=np.float32)),
+    ],
+)
+def test_what_others_made_meanwhile_is_refused(make):
+    """Another thread's results, and memory of other libraries, are no constants."""
+    x = tw.ones((3,))
+    with Scheduler(workers=1) as tasks:
+        with pytest.raises(RuntimeError, match=r"add uses .* another thread or library made mean"):
+            _core._capture(lambda x: make(x, tasks) + 1, [x])
+        before = make(x, tasks)  # is there before, and may be used
+    step = _core._capture(lambda x: x + before, [x])
+    assert step.replay([tw.full((3,), 5.0)])[0].tolist() == (before + 5).tolist()
+
+
+def in_a_thread(function):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(function()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+class Varying:
+    """What differs from call to call, by the text that names it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.kept = [tw.ones((3,)), tw.zeros((3,))]
+
+    def next(self) -> int:
+        self.count += 1
+        return self.count
+
+
+VARYING = {
+    "gave multiply the number 2, and 1 before": lambda self, x: x * self.next(),
+    "gave subtract the number": lambda self, x: x - time.perf_counter(),
+    "gave add the number .*, and .* before": lambda self, x: x + random.random(),
+    "gave multiply another tensor, or another part": lambda self, x: x[self.next() - 1 :][:1] * 1,
+    "with other sizes, indices or settings": lambda self, x: tw.cumsum(x, self.next() - 1),
+    "gave concat another tensor": lambda self, x: tw.roll(x, self.next()),
+    "gave divide the number": lambda self, x: x / time.time(),
+    "made float32 .3,. of other values": lambda self, x: x * tw.asarray([self.next(), 0.5, 1]),
+    "ran sin where it ran cos before": lambda self, x: (tw.cos, tw.sin)[self.next() - 1](x),
+    "ran negative where it had ended before": lambda self, x: -x if self.next() > 1 else None,
+    "ended where it ran negative before": lambda self, x: -x if self.next() == 1 else None,
+    "gave add another tensor": lambda self, x: x + self.kept[self.next() - 1],
+    "gave multiply another tensor": lambda self, x: x * x if self.next() > 1 else x * 2,
+}
+
+
+@pytest.mark.parametrize("text", VARYING)
+def test_what_varies_in_python_is_refused(text):
+    """A clock, a counter: a replay runs no Python, and would repeat the first call."""
+    varying, x = Varying(), tw.ones((3, 3))
+    with pytest.raises(RuntimeError, match=f"capture: called again, the function .*{text}") as info:
+        _core._capture(lambda x: VARYING[text](varying, x), [x])
+    if "ended where" not in text:  # the line is in the traceback
+        assert info.traceback[-1].path.name == "test_capture.py" or len(info.traceback) > 2
+    assert (x[0] + 1).tolist() == [2.0] * 3  # nothing is recorded any more
+
+
+def test_numbers_that_are_computed_alike_are_constants():
+    shape = (4, 9)
+    step = _core._capture(lambda x: x * (1 / math.sqrt(x.shape[-1])) + 10**6, [tw.ones(shape)])
+    x = tw.full(shape, 3.0)
+    assert step.replay([x])[0].tolist() == (x * (1 / math.sqrt(9)) + 10**6).tolist()
+
+
+def test_a_rehearsal_computes_nothing():
+    """The function is called twice; states, gradients and random numbers move once."""
+    w, calls = tw.ones((3,), requires_grad=True), []
+    state = tw.zeros((3,))
+
+    def step(x):
+        calls.append(1)
+        state[...] = state + 1
+        w.grad = None
+        (w * tw.dropout(x, 0.5)).sum().backward()
+        return state * 2
+
+    tw.manual_seed(3)
+    recorded = _core._capture(step, [tw.ones((3,))])
+    grad, following = w.grad.tolist(), tw.rand(3).tolist()
+    tw.manual_seed(3)
+    assert grad == tw.dropout(tw.ones((3,)), 0.5).tolist()
+    assert following == tw.rand(3).tolist()
+    assert (len(calls), state.tolist()) == (2, [1.0] * 3)
+    assert recorded.replay([tw.ones((3,))])[0].tolist() == [4.0] * 3
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_gradients_from_before_stay_through_a_refusal(held):
+    w, count = tw.ones((3,), requires_grad=True), Varying()
+    (w * 2.0).sum().backward()
+    kept = w.grad if held else None  # then the pass adds to a copy
+    with pytest.raises(RuntimeError, match="gave multiply the number"):
+        _core._capture(lambda x: (w * x * count.next()).sum().backward(), [tw.ones((3,))])
+    assert w.grad.tolist() == [3.0] * 3  # of the first call
+    assert kept is None or kept.tolist() in ([2.0] * 3, [3.0] * 3)
 
 
 def test_changes_of_constants_are_refused():

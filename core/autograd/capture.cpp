@@ -4,6 +4,7 @@
 #include "core/autograd/capture.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <sstream>
 
@@ -60,18 +61,17 @@ bool writes_to(const OpRecord& op, int input, int inputs) {
   return false;
 }
 
-std::string number_text(DType type, const void* bytes) {
+// As the program gave them: what they are rounded to may hide that they differ.
+bool same_number(const Scalar& a, const Scalar& b) {
+  const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
+  return a.kind == b.kind && a.reach == b.reach && a.i == b.i && bits(a.re) == bits(b.re) &&
+         bits(a.im) == bits(b.im);
+}
+std::string text_of(const Scalar& number) {
   std::ostringstream text;
   text.precision(17);
-  visit(type, [&](auto number) {
-    std::memcpy(&number, bytes, sizeof number);
-    if constexpr (requires { number.re; })
-      text << number.re << " + " << number.im << "j";
-    else if constexpr (requires { number.bits; })
-      text << "of the bits " << number.bits;
-    else
-      text << static_cast<double>(number);
-  });
+  text << number.re;
+  if (number.kind == Scalar::Kind::complex) text << " + " << number.im << "j";
   return text.str();
 }
 
@@ -290,6 +290,7 @@ bool Capture::note(const PreparedCall& call, const void* problem, std::size_t pr
     } else if (described.in[i].number) {
       c.places_.push_back({Captured::kNumber, static_cast<std::int64_t>(c.numbers_.size())});
       std::memcpy(c.numbers_.emplace_back().bytes, addresses[i], 16);
+      c.given_.push_back(in[i].scalar);
     } else {
       const Tensor& x = in[i].tensor;
       // A target is no value that is read.
@@ -325,17 +326,16 @@ void Capture::compare_call(const Call& described) const {
                   first.words_.begin() + static_cast<std::ptrdiff_t>(b.words)))
     fail_varies("ran ", op, " with other sizes, indices or settings than before");
   for (std::size_t k = 0; k < a.count; ++k)
-    compare_operand(now.places_[a.places + k], first.places_[b.places + k], described.type, op);
+    compare_operand(now.places_[a.places + k], first.places_[b.places + k], op);
 }
 
 void Capture::compare_operand(const Captured::Place& place, const Captured::Place& first,
-                              DType type, const char* op) const {
+                              const char* op) const {
   if (place.buffer == Captured::kNumber && first.buffer == Captured::kNumber) {
-    const void* const x = out_->numbers_[static_cast<std::size_t>(place.offset)].bytes;
-    const void* const y = recorded_->numbers_[static_cast<std::size_t>(first.offset)].bytes;
-    if (std::memcmp(x, y, size_of(type)) == 0) return;
-    fail_varies("gave ", op, " the number ", number_text(type, x), ", and ", number_text(type, y),
-                " before");
+    const Scalar& x = out_->given_[static_cast<std::size_t>(place.offset)];
+    const Scalar& y = recorded_->given_[static_cast<std::size_t>(first.offset)];
+    if (same_number(x, y)) return;
+    fail_varies("gave ", op, " the number ", text_of(x), ", and ", text_of(y), " before");
   }
   bool same = place.buffer == first.buffer && place.offset == first.offset;
   if (same && place.buffer >= 0) {
@@ -344,7 +344,7 @@ void Capture::compare_operand(const Captured::Place& place, const Captured::Plac
     const bool is_constant = kept && kept->block && kept->block->source == source_;
     same = !kept || is_constant || kept == recorded_->buffers_[index].kept;
   }
-  if (!same) fail_varies("gave ", op, " another tensor than before");
+  if (!same) fail_varies("gave ", op, " another tensor, or another part of it, than before");
 }
 
 void Capture::note_values(const Tensor& x) {

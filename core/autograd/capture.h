@@ -109,6 +109,7 @@ class Captured {
   std::vector<Bytes16> problems_, numbers_;
   std::vector<Place> places_;
   std::vector<Word> words_;
+  std::vector<Scalar> given_;  // numbers_ as the program gave them
   std::vector<Buffer> buffers_;
   std::vector<Layout> inputs_, outputs_;
   std::vector<LeafGradient> gradients_;
@@ -170,7 +171,7 @@ class Capture {
   void set_apart_host_work();
   void take_back_gradients();
   void compare_call(const Call& described) const;
-  void compare_operand(const Captured::Place& place, const Captured::Place& first, DType type,
+  void compare_operand(const Captured::Place& place, const Captured::Place& first,
                        const char* op) const;
   void leave();
 

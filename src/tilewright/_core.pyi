@@ -216,6 +216,13 @@ class _Modes:
     def leave(self) -> None:
         """Ends the calling thread's last enter(), and what changed since."""
 
+class _ModuleState:
+    """What calls of a module depend on besides their arguments, as it is now: ..."""
+
+    def __init__(self, module: object) -> None: ...
+    def holds_for(self, module: object) -> _Bool:
+        """Whether `module` is the one that was looked at, and all of this is as it was. An ..."""
+
 class _Observing:
     """Hears events of some kinds, of the thread that makes it or of all."""
 
@@ -2764,7 +2771,7 @@ def _beta_slope(a: Tensor, b: Tensor, log_odds: Tensor) -> Tensor:
 def _broadcast_shapes(shapes: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
     """The shape that all of `shapes` broadcast to."""
 def _capture(function: Callable[..., Any], inputs: Sequence[Tensor]) -> _Captured:
-    """Calls function(*inputs) and records what ops it runs."""
+    """Calls function(*inputs) and records what ops it runs. What Python does meanwhile ..."""
 def _checkpoint(function: object, inputs: list[Any]) -> Any: ...
 def _current_task() -> Any:
     """The task that this thread runs, or None."""
@@ -2831,6 +2838,8 @@ def _gpu_versions() -> tuple[Any, ...]:
     """Major and minor of the CUDA that the driver has, and of NVRTC."""
 def _graph(tensor: Tensor) -> list[dict[str, Any]]:
     """The nodes of records behind a tensor: what they should keep, and what they do."""
+def _in_float_environment(function: Callable[..., Any]) -> Any:
+    """What function() returns, computed with the engine's rounding mode and subnormal ..."""
 def _is_device_name(name: str) -> _Bool:
     """Whether a name is that of a device, such as 'cuda:1', there or not."""
 def _is_pinned(x: Tensor) -> _Bool:

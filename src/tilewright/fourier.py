@@ -10,7 +10,7 @@ from typing import Any
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.autograd import Function
-from tilewright.background import call_long
+from tilewright.background import call_apart
 from tilewright.extras import require
 
 Axes = Sequence[int] | int | None
@@ -236,7 +236,7 @@ def _numpy_fft() -> Any:
 
 def _transformed(run: Any, x: Tensor, **options: Any) -> Any:
     operations = 5.0 * x.numel() * math.log2(x.numel() + 1)
-    return call_long(operations, run, x.detach().numpy(), **options)
+    return call_apart(operations, run, x.detach().numpy(), **options)
 
 
 def _scaled(y: Any, x: Tensor, scale: float) -> Tensor:

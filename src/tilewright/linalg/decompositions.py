@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.autograd import Function
-from tilewright.background import call_long
+from tilewright.background import call_apart
 from tilewright.extras import require
 from tilewright.linalg.checks import check_floats, check_matrices, default_rtol, shape_of
 from tilewright.linalg.spectral_gradients import of_eigh, of_svd
@@ -465,7 +465,7 @@ def _run(name: str, *tensors: Tensor, **options: Any) -> Any:
     try:
         arrays = [_array(x) for x in tensors]
         operations = float(sum(x.size * x.shape[-1] for x in arrays if x.ndim))
-        return call_long(operations, getattr(linalg, name), *arrays, **options)
+        return call_apart(operations, getattr(linalg, name), *arrays, **options)
     except linalg.LinAlgError as error:
         raise LinAlgError(f"{name}: {error}") from None
 

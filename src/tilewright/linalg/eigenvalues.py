@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.autograd import Function
-from tilewright.background import call_long
+from tilewright.background import call_apart
 from tilewright.extras import require
 from tilewright.linalg.checks import check_matrices
 from tilewright.linalg.decompositions import LinAlgError, solve
@@ -98,6 +98,6 @@ def _of_numpy(name: str, a: Tensor) -> Any:
     linalg = require("numpy", purpose="tilewright.linalg", install="numpy").linalg
     try:
         operations = float(a.numel() * a.shape[-1])
-        return call_long(operations, getattr(linalg, name), a.detach().numpy())
+        return call_apart(operations, getattr(linalg, name), a.detach().numpy())
     except linalg.LinAlgError as error:
         raise LinAlgError(f"{name}: {error}") from None
