@@ -224,7 +224,7 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
         if (modes.observers && kernels.solver->kernels.size() > 1)  // explain's, not profiles'
           seen.candidates = candidates(kernels.solver, problem);
       },
-      makes_results && !writes_to_operands(op));
+      makes_results && is_long(prepared.estimate) && !writes_to_operands(op));
 }
 
 // Operands without gaps where kernels need them so.

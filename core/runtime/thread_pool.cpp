@@ -392,6 +392,7 @@ void ThreadPool::run(std::int64_t chunks, ChunkBody body, void* context, int thr
   share_out(chunks, helpers + 1);
   failed_.store(false, std::memory_order_relaxed);
   gate_.fetch_or(kOpen, std::memory_order_release);
+  const FloatEnvironment environment;  // as the workers have
   if (bound_) make_room();
   wake_children(0);
   inside_body = true;
@@ -497,7 +498,6 @@ int worker_index() { return this_worker; }
 // While another thread of the user's has the workers, a caller does its chunks alone: it makes
 // progress and the processors are busy already.
 void run_chunks(std::int64_t chunks, ChunkBody body, void* context, int most_threads) {
-  const FloatEnvironment environment;
   const int threads = num_threads();
   if (chunks <= 1 || threads == 1 || most_threads <= 1 || inside_body)
     return run_inline(chunks, body, context);

@@ -217,11 +217,11 @@ class _Modes:
         """Ends the calling thread's last enter(), and what changed since."""
 
 class _ModuleState:
-    """What calls of a module depend on besides their arguments, as it is now: ..."""
+    """What calls of a module depend on besides their arguments, as it is now. That is: ..."""
 
     def __init__(self, module: object) -> None: ...
     def holds_for(self, module: object) -> _Bool:
-        """Whether `module` is the one that was looked at, and all of this is as it was. An ..."""
+        """Whether `module` is the one that was looked at, and all is as it was. An ..."""
 
 class _Observing:
     """Hears events of some kinds, of the thread that makes it or of all."""
@@ -2839,7 +2839,7 @@ def _gpu_versions() -> tuple[Any, ...]:
 def _graph(tensor: Tensor) -> list[dict[str, Any]]:
     """The nodes of records behind a tensor: what they should keep, and what they do."""
 def _in_float_environment(function: Callable[..., Any]) -> Any:
-    """What function() returns, computed with the engine's rounding mode and subnormal ..."""
+    """function(), computed with the engine's rounding mode and subnormal numbers."""
 def _is_device_name(name: str) -> _Bool:
     """Whether a name is that of a device, such as 'cuda:1', there or not."""
 def _is_pinned(x: Tensor) -> _Bool:
