@@ -2020,7 +2020,7 @@ class Tensor:
         """`pow`, written in place. a to the power of b. Source: Array API standard 2024.12."""
     def power_norm(
         self,
-        ord: _Float,
+        ord: _Float=2.0,
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
     ) -> Tensor: ...
@@ -4322,7 +4322,7 @@ def pow(a: _Operand, b: _Operand) -> Tensor:
     """a to the power of b. Source: Array API standard 2024.12."""
 def power_norm(
     x: Tensor,
-    ord: float,
+    ord: float=2.0,
     axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
 ) -> Tensor: ...
