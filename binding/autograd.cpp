@@ -122,7 +122,7 @@ Told<"list[typing.Any]"> record_custom(nb::object context, std::string name, nb:
                                        const std::vector<bool>& changed, bool passes_on) {
   const std::vector<Tensor> out =
       CustomNode::record({name, PythonGradient{context}, tensors_of(inputs), tensors_of(saved),
-                          tensors_of(results), differentiable, changed});
+                          tensors_of(results), differentiable, changed, passes_on});
   nb::list wrapped = list_of(out);
   std::vector<bool> apart = changed;
   for (std::size_t i = 0; i < changed.size(); ++i) {

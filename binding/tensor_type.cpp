@@ -493,7 +493,8 @@ static void rebind(void* wrapper, const Tensor& tensor) {
 
 Tensor current_tensor(PyObject* object) {
   const Tensor x = raw_tensor(object);
-  if (x->family && is_stale(x)) renew(x);
+  // One that cannot be renewed may still be read; what walks its graph refuses it.
+  if (x->family && is_stale(x) && !x->behind_function) renew(x);
   return x;
 }
 

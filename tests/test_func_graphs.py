@@ -47,19 +47,19 @@ def by_keyword(x: Tensor, *, w: Tensor) -> Tensor:
     return (w * w * x**3).sum()
 
 
-CAPTURED: dict[str, tuple[Callable[..., Tensor], dict[str, Any], Tensor]] = {
-    "captured": (lambda x: (W * W * x**3).sum(), {}, W),
-    "keyword": (by_keyword, {"w": W}, W),
-    "model": (lambda x, *, model: (model(x).tanh() * x**2).sum(), {"model": MODEL}, MODEL.weight),
-    "by a hook": (lambda x: hooked(x), {}, W),
-}
-
-
 def hooked(x: Tensor) -> Tensor:
     h = x * x
     if h.requires_grad:
         h.register_hook(lambda g: g * W)
     return (h * x).sum()
+
+
+CAPTURED: dict[str, tuple[Callable[..., Tensor], dict[str, Any], Tensor]] = {
+    "captured": (lambda x: (W * W * x**3).sum(), {}, W),
+    "keyword": (by_keyword, {"w": W}, W),
+    "model": (lambda x, *, model: (model(x).tanh() * x**2).sum(), {"model": MODEL}, MODEL.weight),
+    "by a hook": (hooked, {}, W),
+}
 
 
 @pytest.mark.parametrize("captured", CAPTURED)
@@ -83,7 +83,8 @@ def test_without_anything_captured_there_is_no_graph(name: str) -> None:
     assert not DERIVATIVES[name](lambda x: (x**3).sum(), x).requires_grad
     with tw.no_grad():
         assert not DERIVATIVES[name](CAPTURED["captured"][0], x).requires_grad
-    assert tw.is_grad_enabled() and W.grad is None
+    assert tw.is_grad_enabled()
+    assert W.grad is None
 
 
 @pytest.mark.parametrize("name", DERIVATIVES)
@@ -128,8 +129,10 @@ def test_aux_comes_along() -> None:
     for name, (value, aux) in found.items():
         square = name.startswith("jac")
         assert value.tolist() == ([[2.0, 0.0], [0.0, 4.0]] if square else [2.0, 8.0])
-        assert aux["twice"].tolist() == [2.0, 4.0] and aux["name"] == "f"
-        assert not aux["twice"].requires_grad and aux["w"].requires_grad
+        assert aux["twice"].tolist() == [2.0, 4.0]
+        assert aux["name"] == "f"
+        assert not aux["twice"].requires_grad
+        assert aux["w"].requires_grad
     with pytest.raises(TypeError, match="has_aux=True func gives"):
         func.jacrev(lambda x: x * x, has_aux=True)(x)
 

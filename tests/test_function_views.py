@@ -89,7 +89,8 @@ def test_a_change_of_the_result_is_one_of_the_argument(function: Any, sign: floa
     y.relu_()
     (y.sum() + 10.0 * h.sum()).backward()
     assert y.tolist() == h.tolist() == [3.0, 0.0]
-    assert b.grad is not None and b.grad.tolist() == [sign * 33.0, 0.0]
+    assert b.grad is not None
+    assert b.grad.tolist() == [sign * 33.0, 0.0]
 
 
 def test_a_change_of_a_part_reaches_the_rest_by_its_own_way() -> None:
@@ -98,7 +99,8 @@ def test_a_change_of_a_part_reaches_the_rest_by_its_own_way() -> None:
     part.mul_(5.0)
     (h.sum() + double.sum()).backward()
     assert h.tolist() == [15.0, -6.0]
-    assert b.grad is not None and b.grad.tolist() == [3.0 * (5.0 + 2.0), 3.0 * (1.0 + 2.0)]
+    assert b.grad is not None
+    assert b.grad.tolist() == [3.0 * (5.0 + 2.0), 3.0 * (1.0 + 2.0)]
 
 
 def test_results_that_share_memory_with_each_other() -> None:
@@ -106,7 +108,8 @@ def test_results_that_share_memory_with_each_other() -> None:
     y, part = Pair.apply(b)
     part.mul_(5.0)
     y.sum().backward()
-    assert b.grad is not None and b.grad.tolist() == [10.0, 2.0]
+    assert b.grad is not None
+    assert b.grad.tolist() == [10.0, 2.0]
     y, part = Pair.apply(b)
     y.mul_(5.0)
     with pytest.raises(RuntimeError, match="a result of a Function, shares memory"):
@@ -119,7 +122,8 @@ def test_a_leaf_stays_what_it_is() -> None:
     with pytest.raises(RuntimeError, match="a leaf that requires grad"):
         y.mul_(2.0)
     y.sum().backward()
-    assert x.grad is not None and x.grad.tolist() == [-1.0, -1.0]
+    assert x.grad is not None
+    assert x.grad.tolist() == [-1.0, -1.0]
 
 
 class AddOne(nn.Module):
@@ -134,7 +138,8 @@ def test_a_module_in_place_with_a_hook() -> None:
     b, h = start()
     y = relu(h)
     (y.sum() + 10.0 * h.sum()).backward()
-    assert b.grad is not None and b.grad.tolist() == [33.0, 0.0]
+    assert b.grad is not None
+    assert b.grad.tolist() == [33.0, 0.0]
     assert seen == [([11.0, 0.0], [1.0, 1.0])]
 
 

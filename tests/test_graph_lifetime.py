@@ -157,13 +157,15 @@ class TestLeavesThatTheGraphHolds:
         del x
         gc.collect()
         x = alive()
-        assert x is not None and x.requires_grad
+        assert x is not None
+        assert x.requires_grad
         assert getattr(x, "label", "mine") == "mine"
         y.sum().backward()
         assert x.grad is not None
         del y
         gc.collect()
-        assert alive() is x and (x * 2.0).tolist() is not None
+        assert alive() is x
+        assert (x * 2.0).tolist() is not None
         del x
         gc.collect()
         assert alive() is None

@@ -165,7 +165,8 @@ def check(seed: int) -> str:
     hooked, plain = (outcome("tilewright", seed, hooks) for hooks in (True, False))
     theirs = outcome("torch", seed, True)
     if isinstance(hooked, RuntimeError) or isinstance(plain, RuntimeError):
-        assert isinstance(hooked, RuntimeError) and isinstance(plain, RuntimeError), (hooked, plain)
+        assert isinstance(hooked, RuntimeError), plain
+        assert isinstance(plain, RuntimeError), hooked
         of_function = "a result of a Function" in str(plain)
         assert of_function or isinstance(theirs, RuntimeError), plain
         return "refused"

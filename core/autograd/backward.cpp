@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "core/autograd/anomaly.h"
 #include "core/autograd/capture.h"
+#include "core/autograd/custom.h"
 #include "core/autograd/gradient_hooks.h"
 #include "core/autograd/planner.h"
 #include "core/runtime/device.h"
@@ -102,6 +102,8 @@ class Walk final : public Waiting {
   bool add(const Edge& edge, const Use& use) override {
     if (edge.leaf && has_hooks(edge.leaf)) [[unlikely]]
       return add_heard(edge, use);
+    if (held_functions && passes_on(edge.node)) [[unlikely]]
+      return add_tapped(edge, use);
     Tensor* const place = gradient_at(edge);
     if (!place || !*place) return false;
     if (dry_ && edge.leaf && place == &edge.leaf->extras->grad)
@@ -118,6 +120,7 @@ class Walk final : public Waiting {
       for (std::size_t i = 1; i < places.size(); ++i) captured[places[i]] = captured[places[0]];
     for (std::size_t i = 0; i < captured.size(); ++i)
       if (captured[i]) captured[i] = own(captured[i], i);
+    own_seeds_.clear();
     return std::move(captured);
   }
 
@@ -150,7 +153,11 @@ class Walk final : public Waiting {
     Tensor few[kFewInputs];
     std::vector<Tensor> many(node.inputs > kFewInputs ? node.inputs : 0);
     Tensor* grads = many.empty() ? few : many.data();
+    const bool door = held_functions && passes_on(&node);
+    Snapshot given;
+    for (int i = 0; door && i < node.results; ++i) given.take(g[i]);
     run_gradient(node, g, grads);
+    if (door) return leave_door(node, given, g, grads);
     if (modes.anomaly && !dry_) [[unlikely]]
       refuse_nan(node, grads);
     for (int i = 0; i < node.results; ++i) g[i] = Tensor();
@@ -227,9 +234,17 @@ class Walk final : public Waiting {
   void deliver(const Edge& edge, Tensor g) {
     if (edge.leaf) return arrive(edge, std::move(g));
     if (!edge.node) return;
+    ResultPlace* const place = reached(edge);
+    if (!place) return;
+    if (held_functions && passes_on(edge.node)) [[unlikely]]
+      add_behind(edge, *place, g);
+    accumulate(place->pending, std::move(g));
+  }
+  // The place of a node that is to be visited; null where the walk does not go there.
+  ResultPlace* reached(const Edge& edge) {
     Node* node = static_cast<Node*>(edge.node.get());
     ResultPlace& place = node->places[edge.result];
-    if (capturing_ && !useful_.contains(node) && !captures_.contains(&place)) return;
+    if (capturing_ && !useful_.contains(node) && !captures_.contains(&place)) return nullptr;
     if (node->pass != pass_) {
       for (int i = 0; i < node->results; ++i)
         if (node->places[i].pending) fail_two_passes(*node);
@@ -238,7 +253,104 @@ class Walk final : public Waiting {
       heap_.push_back(node);
       std::push_heap(heap_.begin(), heap_.end(), older);
     }
-    accumulate(place.pending, std::move(g));
+    return &place;
+  }
+
+  // ---- nodes that pass gradients on to onlookers, from each result to the input of its place ----
+
+  bool passes_on(const Ref<NodeBase>& node) const { return node && passes_on(node.get()); }
+  bool passes_on(const NodeBase* node) const {
+    const CustomNode* const custom = static_cast<const Node*>(node)->custom();
+    return custom && custom->passes_on() && !dry_ && !modes.capture;
+  }
+  static const Edge& edge_behind(const Edge& edge) {
+    return static_cast<const Node*>(edge.node.get())->edges[edge.result];
+  }
+  Tensor* state_at(const Edge& edge) {
+    if (!edge.leaf || !has_hooks(edge.leaf)) return gradient_at(edge);
+    const auto found = heard_index_.find(edge.leaf.get());
+    return found == heard_index_.end() ? nullptr : &heard_[found->second].alone;
+  }
+  Tap* tap_at(const Edge& edge) {
+    const auto found = taps_.find(&static_cast<Node*>(edge.node.get())->places[edge.result]);
+    return found == taps_.end() ? nullptr : &found->second;
+  }
+
+  // What has arrived where an edge leads to, and behind that.
+  void take_states(const Edge& edge, Snapshot& states) {
+    const Tensor* const state = state_at(edge);
+    states.take(state ? *state : Tensor());
+    if (edge.leaf && has_hooks(edge.leaf)) {
+      const auto found = heard_index_.find(edge.leaf.get());
+      states.take(found != heard_index_.end() ? heard_[found->second].together
+                  : capturing_                ? Tensor()
+                                              : grad_now(*edge.leaf.get()));
+    } else if (passes_on(edge.node)) {
+      if (const Tap* const tap = tap_at(edge))
+        for (const Tensor& each : tap->together) states.take(each);
+      else
+        take_states(edge_behind(edge), states);
+    }
+  }
+  void put_states(const Edge& edge, const Tensor* states) {
+    Tensor* const state = state_at(edge);
+    if (state && *states) *state = *states;
+    if (edge.leaf && has_hooks(edge.leaf)) {
+      const auto found = heard_index_.find(edge.leaf.get());
+      if (found != heard_index_.end() && states[1]) heard_[found->second].together = states[1];
+    } else if (passes_on(edge.node)) {
+      if (Tap* const tap = tap_at(edge))
+        std::copy_n(states + 1, tap->together.size(), tap->together.begin());
+    }
+  }
+
+  Tap& tap_of(const Edge& edge, ResultPlace& place) {
+    const auto [found, is_new] = taps_.try_emplace(&place);
+    Tap& tap = found->second;
+    if (is_new) {
+      take_states(edge_behind(edge), tap.before);
+      tap.together = tap.before.tensors();
+    }
+    return tap;
+  }
+  void add_behind(const Edge& edge, ResultPlace& place, const Tensor& g) {
+    for (Tensor& each : tap_of(edge, place).together)
+      if (each) accumulate(each, g);
+  }
+  bool add_tapped(const Edge& edge, const Use& use) {
+    ResultPlace* const place = reached(edge);
+    if (!place) return false;
+    int added = 0;
+    for (Tensor& each : tap_of(edge, *place).together) {
+      if (!each) continue;
+      if (!add_into(each, edge, use)) return false;  // the first, as all others would
+      ++added;
+    }
+    if (!added) return place->pending && add_into(place->pending, edge, use);
+    add_or_start(place->pending, edge, use);
+    return true;
+  }
+
+  // What onlookers left as it was counts as it would have without them.
+  void leave_door(Node& node, const Snapshot& given, Tensor* g, Tensor* grads) {
+    Snapshot left;
+    for (int i = 0; i < node.results; ++i) left.take(g[i] && grads[i] ? grads[i] : g[i]);
+    const bool unchanged = left == given;
+    for (int i = 0; i < node.results; ++i) g[i] = Tensor();
+    if (!options_.retain_graph && !options_.create_graph) node.release();
+    for (int i = 0; i < node.inputs; ++i)
+      if (grads[i]) pass_on(node.edges[i], node.places[i], unchanged, std::move(grads[i]));
+  }
+  void pass_on(const Edge& edge, const ResultPlace& place, bool unchanged, Tensor g) {
+    const auto found = taps_.find(&place);
+    if (found == taps_.end()) return deliver(edge, std::move(g));
+    const LockKept kept;
+    const Tap tap = std::move(found->second);
+    taps_.erase(found);
+    Snapshot now;
+    take_states(edge, now);
+    deliver(edge, std::move(g));
+    if (unchanged && now == tap.before) put_states(edge, tap.together.data());
   }
 
   void arrive(const Edge& edge, Tensor g) {
@@ -246,7 +358,7 @@ class Walk final : public Waiting {
     if (leaf->extras && leaf->extras->hears_gradient()) [[unlikely]] {
       if (capturing_ && !captures_.contains(leaf.get())) return;
       Heard& heard = heard_at(leaf);
-      if (has_hooks(leaf)) return wait(heard, edge, std::move(g));
+      if (has_hooks(leaf)) return wait(heard, std::move(g));
     }
     add_to(leaf, std::move(g));
   }
@@ -265,21 +377,25 @@ class Walk final : public Waiting {
   }
 
   // A leaf may have consumers anywhere on the tape: its gradient is complete when the walk ends.
-  void wait(Heard& heard, const Edge& edge, Tensor g) {
-    if (heard.together && !added_.erase(&edge)) accumulate(heard.together, g);
+  static void wait(Heard& heard, Tensor g) {
+    if (heard.together) accumulate(heard.together, g);
     accumulate(heard.alone, std::move(g));
   }
 
   bool add_heard(const Edge& edge, const Use& use) {
     if (capturing_ && !captures_.contains(edge.leaf.get())) return false;
     Heard& heard = heard_at(edge.leaf);
-    if (heard.together && !added_.contains(&edge)) {
-      if (!add_into(heard.together, edge, use)) return false;
-      added_.insert(&edge);
-    }
-    if (!heard.alone || !add_into(heard.alone, edge, use)) return false;
-    added_.erase(&edge);
+    if (!heard.together) return heard.alone && add_into(heard.alone, edge, use);
+    if (!add_into(heard.together, edge, use)) return false;
+    add_or_start(heard.alone, edge, use);
     return true;
+  }
+  // Of an op that could be added elsewhere.
+  static void add_or_start(Tensor& place, const Edge& edge, const Use& use) {
+    if (place && add_into(place, edge, use)) return;
+    Tensor g;
+    arithmetic.apply(use.op, use.in, use.inputs, use.words, &g);
+    accumulate(place, std::move(g));
   }
 
   static bool add_into(Tensor& place, const Edge& edge, const Use& use) {
@@ -406,7 +522,7 @@ class Walk final : public Waiting {
   std::vector<Node*> heap_, touched_;
   std::vector<Heard> heard_;  // in order of arrival
   std::unordered_map<const TensorHeader*, std::size_t> heard_index_;
-  std::unordered_set<const Edge*> added_;  // whose next term `together` has already
+  std::unordered_map<const ResultPlace*, Tap> taps_;
   std::vector<Tensor> own_seeds_;
   const std::vector<Tensor>& lent_;  // by the caller, to start from
   bool capturing_ = false;
@@ -415,6 +531,7 @@ class Walk final : public Waiting {
 };
 
 Tensor seed_for(const Tensor& root, const Tensor& seed) {
+  refuse_behind_function(root);
   if (!root.requires_grad())
     fail(ErrorKind::runtime, "backward: ", describe(root),
          " has no graph: no input of it requires grad, or it was made under no_grad");
@@ -520,9 +637,11 @@ void backward(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds
 
 std::vector<Tensor> gradients(const std::vector<Tensor>& roots, const std::vector<Tensor>& seeds,
                               const std::vector<Tensor>& inputs, BackwardOptions options) {
-  for (const Tensor& x : inputs)
+  for (const Tensor& x : inputs) {
+    refuse_behind_function(x);
     if (!x.requires_grad())
       fail(ErrorKind::runtime, "grad: input ", describe(x), " does not require grad");
+  }
   return run_walk(roots, seeds, &inputs, options);
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/autograd/backward.h"
+#include "core/autograd/gradient_hooks.h"
 #include "core/autograd/planner.h"
 
 namespace tw {
@@ -62,6 +63,7 @@ struct LastNode final : Node {
 CustomNode::CustomNode(Call& call)
     : Node(nullptr),
       id_(next_id()),
+      passes_on_(call.passes_on),
       name_(std::move(call.name)),
       gradient_(std::move(call.gradient)),
       all_places_(call.results.size()) {
@@ -87,6 +89,8 @@ std::vector<Tensor> CustomNode::record(Call call) {
   if (call.results.size() > kMostResults)
     fail(ErrorKind::value, call.name, ": ", call.results.size(), " results; ", kMostResults,
          " at most can have gradients");
+  for (const Tensor& x : call.inputs)
+    if (x) refuse_behind_function(x);
   if (modes.checkpoint) {
     bool spoils = false;
     for (const Tensor& x : call.inputs) spoils |= x && read_in_frame(x);

@@ -29,6 +29,7 @@ class CustomNode final : public Node {
     const std::vector<Tensor>& results;       // as the function computed them
     const std::vector<bool>& differentiable;  // by result
     const std::vector<bool>& changed;         // by result: whether it is an input, changed in place
+    bool passes_on = false;  // the i-th result is the i-th input, and so is its gradient
   };
   static constexpr std::size_t kMostResults = 255;
   // Puts the call into the graph and returns its results. Those that are inputs, views, or have a
@@ -37,8 +38,8 @@ class CustomNode final : public Node {
   static std::vector<Tensor> record(Call call);
   ~CustomNode() override;
   // Makes a result that shows memory of `x`, an input or another result, a view of it, as in-place
-  // changes of either concern both. `passes_on`: the gradient of a result is its input's, so that
-  // a change of `x` can take the node's place; else the result is of no use after one.
+  // changes of either concern both. A change of `x` can take the place of a node that `passes_on`;
+  // else the result is of no use after one.
   static void show_as_view(const Tensor& result, const Tensor& x, bool passes_on);
 
   void apply(const Tensor* g, Tensor* input_grads, Waiting* waiting) override;
@@ -50,6 +51,7 @@ class CustomNode final : public Node {
   // of a checkpoint's frame.
   std::uint64_t id() const { return id_; }
   const CustomGradient& gradient() const { return gradient_; }
+  bool passes_on() const { return passes_on_; }
   static void forget_gradient(std::uint64_t id);
 
  private:
@@ -58,6 +60,7 @@ class CustomNode final : public Node {
   void refuse_more(const std::vector<Tensor>& g, Tensor* input_grads) const;
 
   const std::uint64_t id_;
+  const bool passes_on_;
   const std::string name_;
   CustomGradient gradient_;
   std::vector<Edge> all_edges_;

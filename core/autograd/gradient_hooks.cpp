@@ -42,7 +42,17 @@ void run_grad_hooks(const Tensor& leaf) {
   for (const HookEntry& hook : snapshot) hook.call(leaf);
 }
 
+bool Snapshot::operator==(const Snapshot& other) const {
+  const auto same = [](const Tensor& a, const Tensor& b) { return a.get() == b.get(); };
+  return std::ranges::equal(tensors_, other.tensors_, same) && versions_ == other.versions_;
+}
+
+void refuse_behind_function(const Tensor& x) {
+  if (x->behind_function && is_stale(x)) renew(x);
+}
+
 std::uint64_t register_hook(const Tensor& x, Hook hook) {
+  refuse_behind_function(x);
   if (!x.requires_grad())
     fail(ErrorKind::runtime, "register_hook: ", describe(x), " does not require grad");
   if (x.is_leaf()) return x.extras().backward_hooks.add(std::move(hook));
@@ -71,6 +81,7 @@ void drop_recorded_grad(TensorHeader& header) {
 }
 
 void retain_grad(const Tensor& x) {
+  refuse_behind_function(x);
   if (!x.requires_grad())
     fail(ErrorKind::runtime, "retain_grad: ", describe(x), " does not require grad");
   if (!x.is_leaf()) place_of(*x.get()).retainer = x.get();

@@ -46,6 +46,7 @@ Behind behind(const std::vector<Tensor>& roots, const std::vector<Tensor>& known
   each_behind(
       roots,
       [&](const Tensor& leaf) {
+        if (!leaf.requires_grad()) return;  // any more
         found.other_leaves |= std::none_of(known.begin(), known.end(),
                                            [&](const Tensor& own) { return own.is(leaf); });
         found.functions |= leaf->extras && !leaf->extras->backward_hooks.empty();

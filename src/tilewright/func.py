@@ -171,6 +171,7 @@ def vjp(
 
     def back(*cotangents: Tensor) -> tuple[Tensor, ...]:
         with _derivation() as seen:
+            _set_derived(xs, True)
             vs = vectors("vjp", cotangents[0] if len(cotangents) == 1 else cotangents, ys)
             grads = gradients(ys, xs, vs, seen.needs_graph([*ys, *vs], xs))
         settled: tuple[Tensor, ...] = seen.settled(tuple(grads), xs)
@@ -207,8 +208,9 @@ def jvp(
         result, aux = _with_aux("jvp", func(*xs), has_aux)
         ys = _results("jvp", result)
         vs = vectors("jvp", tuple(tangents), xs)
-        products = Tangents(ys, xs)(vs, seen.needs_graph([*ys, *vs], xs))
-    settled: tuple[Any, ...] = seen.settled((result, formed(products, ys.single), aux), xs)
+        product = Tangents(ys, xs)
+        made = formed(product(vs, seen.needs_graph([*ys, *vs], xs)), ys.single)
+    settled: tuple[Any, ...] = seen.settled((result, made, aux), [*xs, *product.us])
     return settled if has_aux else settled[:2]
 
 
@@ -451,8 +453,13 @@ class _Derivation:
         return self._recording and any(_core._behind(list(ys), list(own)))
 
     def settled(self, value: Any, own: Sequence[Tensor]) -> Any:
-        """The same value; tensors that lead to the own ones alone have no graph."""
-        return _filled(value, iter([self._settled(x, own) for x in _parts(value)]))
+        """The same value; tensors that lead to the own ones alone have no graph.
+
+        To whoever goes on with a graph that is left, the own tensors are constants.
+        """
+        settled = [self._settled(x, own) for x in _parts(value)]
+        _set_derived(own, False)
+        return _filled(value, iter(settled))
 
     def _settled(self, x: Any, own: Sequence[Tensor]) -> Any:
         if not isinstance(x, Tensor) or not x.requires_grad:
@@ -475,6 +482,13 @@ def _own(who: str, values: Sequence[Tensor]) -> TensorList:
     # Behind a tensor of an outer function the way leads on to it.
     xs[:] = [x.view(x.shape) if x.requires_grad else x.detach().requires_grad_() for x in xs]
     return xs
+
+
+def _set_derived(own: Sequence[Tensor], value: bool) -> None:
+    """Whether the leaves among tensors of a call's own count as such."""
+    for x in own:
+        if x.is_leaf:
+            x.requires_grad_(value)
 
 
 def _results(who: str, given: Any) -> TensorList:
@@ -601,6 +615,7 @@ def _stacked_by_name(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
 def _columns(ys: TensorList, xs: TensorList, graph: bool, own: list[Tensor]) -> Any:
     """A Jacobian by products with the unit vectors of each input."""
     tangents = Tangents(ys, xs)
+    own += tangents.us
     by_input = [_columns_by(i, ys, xs, tangents, graph) for i in range(len(xs))]
     return formed([formed(of_y, xs.single) for of_y in zip(*by_input, strict=True)], ys.single)
 

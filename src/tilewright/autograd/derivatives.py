@@ -113,14 +113,15 @@ class Tangents:
 
     def __init__(self, ys: TensorList, xs: TensorList) -> None:
         self._ys, self._xs = ys, xs
-        self._us = [tw.zeros_like(y).requires_grad_() for y in ys]
+        # Leaves that products may lead to.
+        self.us = [tw.zeros_like(y).requires_grad_() for y in ys]
         with watched_pass(linear=True) as seen:
-            self._through = linear_gradients(ys, xs, self._us)
+            self._through = linear_gradients(ys, xs, self.us)
         self._cut = seen.cut
 
     def __call__(self, vs: Sequence[Tensor], create_graph: bool) -> list[Tensor]:
         if not self._cut:
-            return gradients(self._through, self._us, vs, create_graph)
+            return gradients(self._through, self.us, vs, create_graph)
         products = [self._by_row(y, vs).detach() for y in self._ys]
         if not create_graph:
             return products
