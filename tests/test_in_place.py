@@ -522,3 +522,29 @@ class TestAugmentedAssignment:
         with pytest.raises(OverflowError, match="does not fit int32"):
             x += 10**10
         assert x.version == 0
+
+
+EMPTY_CHANGES: dict[str, Callable[[tw.Tensor], object]] = {
+    "clamp": lambda h: h.clamp_(0.0, 1.0),
+    "pow": lambda h: h.pow_(2.0),
+    "div": lambda h: h.div_(tw.ones(h.shape, requires_grad=True)),
+    "exp": lambda h: h.exp_(),
+    "mul": lambda h: h.mul_(h.detach()),
+    "of a view": lambda h: h[:].pow_(2.0),
+    "assignment": lambda h: operator.setitem(h, slice(0, 0), 1.0),
+}
+
+
+@pytest.mark.parametrize("change", EMPTY_CHANGES)
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_changes_of_no_elements_have_gradients_of_gradients(
+    change: str, shape: tuple[int, ...]
+) -> None:
+    x = tw.zeros(shape, requires_grad=True)
+    h = x * 1.0
+    EMPTY_CHANGES[change](h)
+    (h * h).sum().backward(create_graph=True)
+    assert x.grad is not None
+    assert x.grad.shape == shape
+    (g,) = tw.grad((x.grad * x.grad).sum() + x.sum(), x)
+    assert g.shape == shape
