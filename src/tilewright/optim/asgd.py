@@ -7,7 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.optimizer import Optimizer, alike
 from tilewright.optim.settings import Group, check_finite, check_flag, check_not_negative
 
 
@@ -88,10 +88,9 @@ class ASGD(Optimizer):
     ) -> None:
         lr, lambd, t0 = group["lr"], group["lambd"], group["t0"]
         numbers = list(zip(state["eta"], state["mu"], strict=True))
-        for eta, mu in dict.fromkeys(numbers):
-            chosen = [i for i, other in enumerate(numbers) if other == (eta, mu)]
+        for (eta, mu), columns in alike(numbers, params, grads, state["ax"]):
             tw._core.asgd_step(
-                *([column[i] for i in chosen] for column in (params, grads, state["ax"])),
+                *columns,
                 step=step,
                 lr=eta,
                 lambd=lambd,

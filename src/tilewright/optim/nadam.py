@@ -7,7 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Optimizer
+from tilewright.optim.optimizer import Optimizer, alike
 from tilewright.optim.settings import Group, check_betas, check_flag, check_not_negative
 
 
@@ -78,11 +78,10 @@ class NAdam(Optimizer):
     ) -> None:
         beta1, beta2 = group["betas"]
         products = state["mu_product"]
-        for product in dict.fromkeys(products):
-            chosen = [i for i, other in enumerate(products) if other == product]
-            columns = (params, grads, state["exp_avg"], state["exp_avg_sq"])
+        means = state["exp_avg"], state["exp_avg_sq"]
+        for product, columns in alike(products, params, grads, *means):
             tw._core.nadam_step(
-                *([column[i] for i in chosen] for column in columns),
+                *columns,
                 step=step,
                 lr=group["lr"],
                 beta1=beta1,

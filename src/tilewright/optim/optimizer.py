@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import tilewright as tw
@@ -155,32 +155,19 @@ class Optimizer:
         grads: list[Any] = [param.grad for param in params]
         held, begin = self.state.get, self.state.setdefault
         states = [held(param) or begin(param, {}) for param in params]
-        done = self.steps_done(group, states)
-        if done.count(done[0]) == len(done):
-            return self._step_alike(group, params, grads, states, done[0])
-        by_steps: dict[Any, list[int]] = {}
-        for i, steps in enumerate(done):
-            by_steps.setdefault(steps, []).append(i)
-        for steps, chosen in by_steps.items():
-            some = ([params[i] for i in chosen], [grads[i] for i in chosen])
-            self._step_alike(group, *some, [states[i] for i in chosen], steps)
+        for done, columns in alike(self.steps_done(group, states), params, grads, states):
+            self._step_alike(group, columns, done)
 
-    def _step_alike(
-        self,
-        group: Group,
-        params: list[Tensor],
-        grads: list[Tensor],
-        states: list[State],
-        done: Any,
-    ) -> None:
-        """Steps parameters that have done the same number of steps."""
+    def _step_alike(self, group: Group, columns: Sequence[list[Any]], done: Any) -> None:
+        """Steps parameters, by gradients and states, that have done the same number of steps."""
+        params, grads, states = columns
         step = 1 + (done if type(done) is int else steps_of(f"{type(self).__name__}: step", done))
-        columns = self._columns(group, params, states)
+        by_name = self._columns(group, params, states)
         for name in self.numbers:
-            columns[name] = list(map(float, columns[name]))
-        self.update(group, params, grads, columns, step)
+            by_name[name] = list(map(float, by_name[name]))
+        self.update(group, params, grads, by_name, step)
         for name in self.numbers:
-            for state, number in zip(states, columns[name], strict=True):
+            for state, number in zip(states, by_name[name], strict=True):
                 state[name] = number
         for state in states:
             state["step"] = step
@@ -364,6 +351,18 @@ def _parted(params: list[Any]) -> tuple[list[Any], list[str]]:
 def _identity(group: Group) -> Group:
     """What of a group a state does not change."""
     return {name: group[name] for name in ("params", "param_names") if name in group}
+
+
+def alike(keys: list[Any], *columns: list[Any]) -> list[tuple[Any, Sequence[list[Any]]]]:
+    """Each key that there is, with what stands beside it in the columns."""
+    if keys.count(keys[0]) == len(keys):
+        return [(keys[0], columns)]
+    places: dict[Any, list[int]] = {}
+    for i, key in enumerate(keys):
+        places.setdefault(key, []).append(i)
+    return [
+        (key, [[column[i] for i in chosen] for column in columns]) for key, chosen in places.items()
+    ]
 
 
 def state_dtype(param: Tensor) -> tw.dtype:
