@@ -316,6 +316,9 @@ class TestTraining:
         tw.optim.Adadelta,
         lambda p: tw.optim.NAdam(p, lr=1e-3),
         lambda p: tw.optim.Adafactor(p, lr=1e-1),
+        lambda p: tw.optim.ASGD(p, lr=1e-1),
+        lambda p: tw.optim.RAdam(p, lr=1e-2),
+        lambda p: tw.optim.Rprop(p, lr=1e-3),
     )
 
     @pytest.mark.parametrize("optimizer", OPTIMIZERS)
