@@ -106,7 +106,7 @@ FUNCTIONS = {
         set_rng_state
         active_device active_isa auto_device cpu_info device_names
         get_autocast_dtype
-        is_autocast_enabled is_batch_invariant env_text env_variables
+        is_anomaly_enabled is_autocast_enabled is_batch_invariant env_text env_variables
         force_kernel forced_kernel get_default_dtype set_default_dtype
         get_float32_matmul_precision get_num_threads get_thread_pinning
         kernel_ops kernels_of_op manual_seed matmul_tunables memory_reset_peaks memory_stats
@@ -116,8 +116,8 @@ FUNCTIONS = {
 # Methods and properties of Tensor that are no ops, by why.
 METHODS = {
     "metadata alone": """device dim dtype element_size get_device grad_fn is_complex is_contiguous
-        is_cpu is_cuda is_floating_point is_leaf is_signed itemsize name nbytes ndim ndimension
-        nelement numel op retains_grad shape size storage_offset stride strides version __len__
+        is_cpu is_cuda is_floating_point is_leaf is_signed is_sparse itemsize name nbytes ndim
+        ndimension nelement numel op retains_grad shape size storage_offset stride strides version __len__
         __hash__ __array_namespace__""",
     "functions of the package on what is in front": " ".join((*tw._OF_TENSORS, *tw._NEW)),
     "told what to write instead": " ".join(ABSENT),

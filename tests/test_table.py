@@ -72,8 +72,8 @@ NO_OPS = {
         memory_reset_peaks memory_stats memory_trim pointwise_table set_device
         set_float32_matmul_precision set_isa set_num_threads
         get_thread_pinning set_thread_pinning matmul_tunables set_matmul_tuning
-        is_batch_invariant is_autocast_enabled get_autocast_dtype get_default_dtype
-        set_default_dtype""",
+        is_anomaly_enabled is_batch_invariant is_autocast_enabled get_autocast_dtype
+        get_default_dtype set_default_dtype""",
 }
 
 
