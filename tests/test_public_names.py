@@ -117,8 +117,8 @@ FUNCTIONS = {
 METHODS = {
     "metadata alone": """device dim dtype element_size get_device grad_fn is_complex is_contiguous
         is_cpu is_cuda is_floating_point is_leaf is_signed is_sparse itemsize name nbytes ndim
-        ndimension nelement numel op retains_grad shape size storage_offset stride strides version __len__
-        __hash__ __array_namespace__""",
+        ndimension nelement numel op retains_grad shape size storage_offset stride strides version
+        __len__ __hash__ __array_namespace__""",
     "functions of the package on what is in front": " ".join((*tw._OF_TENSORS, *tw._NEW)),
     "told what to write instead": " ".join(ABSENT),
     "the graph": """backward grad register_forward_hook register_hook
