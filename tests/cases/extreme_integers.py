@@ -12,7 +12,8 @@ import math
 import re
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -204,27 +205,49 @@ def calls(op: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"{op['name']}({', '.join(names)}={value})", {**given, **dict.fromkeys(names, value)}
 
 
-def run(op: dict[str, Any]) -> None:
+def calls_of_others() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Functions of several results, and what tensors have beside the ops."""
+    x = tw.ones((4, 4))
+    for value in EXTREMES:
+        for name in ("split", "chunk", "tensor_split", "hsplit", "vsplit"):
+            for parts in (value, [value], [1, value]):
+                function = getattr(tw, name)
+                yield f"{name}({parts})", partial(function, x, parts)
+        for name in ("expand", "view", "tile", "reshape", "permute", "new_zeros"):
+            for sizes in ((value,), (value, 4), (4, value), (value, value), (value, 4, 4)):
+                yield f"x.{name}{sizes}", partial(getattr(x, name), *sizes)
+        for sizes in ((0, value, 1), (0, 1, value), (value, 1, 1)):
+            yield f"x.unfold{sizes}", partial(x.unfold, *sizes)
+        yield f"fft({value})", partial(tw.fft.fft, x, value)
+        yield f"hann_window({value})", partial(tw.hann_window, value)
+
+
+def fault_in(text: str, call: Callable[[], Any], judge: Callable[[Any], str | None]) -> str | None:
+    faulthandler.dump_traceback_later(SECONDS_A_CALL, exit=True)
+    print(text, file=sys.stderr, flush=True)
+    try:
+        return judge(call())
+    except ALLOWED:
+        return None
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def run(op: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     function = getattr(_core, op["name"], None) or getattr(tw, op["name"], None)
     method = getattr(tw.Tensor, op["name"], None)
     for text, given in calls(op):
-        faulthandler.dump_traceback_later(SECONDS_A_CALL, exit=True)
-        print(text, file=sys.stderr, flush=True)
-        try:
-            if function is not None:
-                result = function(**given)
-            else:
-                first, *rest = given.items()
-                result = method(first[1], **dict(rest))
-        except ALLOWED:
-            continue
-        except Exception as error:
-            fault: str | None = f"{type(error).__name__}: {error}"
-        else:
-            fault = fault_of(op["name"], given, result)
-        if fault:
-            print(f"fault: {text}: {fault}", flush=True)
-    faulthandler.cancel_dump_traceback_later()
+        first, *rest = given.items()
+        call = partial(function, **given) if function else partial(method, first[1], **dict(rest))
+        yield text, fault_in(text, call, partial(fault_of, op["name"], given))
+
+
+def run_all() -> Iterator[tuple[str, str | None]]:
+    for record in _core._op_records():
+        if record["function"] or record["method"]:
+            yield from run(record)
+    for text, call in calls_of_others():
+        yield text, fault_in(text, call, partial(fault_of, "", {}))
 
 
 if __name__ == "__main__":
@@ -232,6 +255,7 @@ if __name__ == "__main__":
     _core.set_num_threads(1)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
-    for record in _core._op_records():
-        if (record["function"] or record["method"]) and record["name"] not in sys.argv[1:]:
-            run(record)
+    for text, fault in run_all():
+        if fault:
+            print(f"fault: {text}: {fault}", flush=True)
+    faulthandler.cancel_dump_traceback_later()
