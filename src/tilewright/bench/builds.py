@@ -46,7 +46,7 @@ class Worker:
             cwd=tempfile.gettempdir(),
         )
         self.version, _, self.place = self._answer().partition(" ")
-        if folder and not Path(self.place).resolve().is_relative_to(Path(folder).resolve()):
+        if folder and not Path(self.place).samefile(Path(folder) / "tilewright"):
             self.close()
             raise ValueError(
                 f"--before: {folder} holds no tilewright that its Python imports; it imports "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import tilewright as tw
@@ -14,19 +15,30 @@ Size = Sequence[int] | int
 _Kind = TypeVar("_Kind", bound="Distribution")
 
 
+@cache
 def finite(dtype: tw.dtype) -> tuple[float, float]:
     """The least and the largest number of a type."""
     return float(tw.finfo(dtype).min), float(tw.finfo(dtype).max)
 
 
+@cache
 def above_0(dtype: tw.dtype) -> tuple[float, float]:
     """The ends of a type's normal numbers above 0."""
     return float(tw.finfo(dtype).smallest_normal), float(tw.finfo(dtype).max)
 
 
+@cache
 def between_0_and_1(dtype: tw.dtype) -> tuple[float, float]:
     """The ends of a type's numbers that are neither 0 nor 1."""
     return float(tw.finfo(dtype).smallest_normal), 1 - float(tw.finfo(dtype).eps) / 2
+
+
+@cache
+def _narrower(wide: str) -> tuple[tw.dtype, ...]:
+    """The types of fewer bits."""
+    known = (tw.float16, tw.bfloat16, tw.float32, tw.float64)
+    bits = tw.finfo(getattr(tw, wide)).bits
+    return tuple(dtype for dtype in known if tw.finfo(dtype).bits < bits)
 
 
 class Support(NamedTuple):
@@ -119,12 +131,16 @@ class Distribution:
         """The logarithm of the density or the probability of values, which broadcast."""
         self._check_value(value)
         wide = self._in_wider_type(self._computed_in)
+        if wide is self:
+            return self._log_prob(value)
         return self._rounded(wide._log_prob(wide._as_computed(value)), value)
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of at most `value`."""
         self._check_value(value)
         wide = self._in_wider_type(self._computed_in)
+        if wide is self:
+            return self._cdf(value)
         return self._rounded(wide._cdf(wide._as_computed(value)), value)
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -194,60 +210,63 @@ class Distribution:
         y = wide._draw(shape, generator)
         if not y.is_floating_point():
             return y
-        return self._inside(y if wide is self else y.astype(self._type()))
+        own = self._type()
+        return self._inside(y if wide is self or own is None else y.astype(own))
 
     def _inside(self, y: Tensor) -> Tensor:
         return y.clip(*self._support.ends(y.dtype))
 
-    def _type(self) -> tw.dtype:
-        """The parameters' type, of which results are."""
+    def _type(self) -> tw.dtype | None:
+        """The parameters' type, of which results are; None without any."""
         if self._parameters:
-            x: Tensor = getattr(self, self._parameters[0])
+            x: Tensor = vars(self)[self._parameters[0]]
             return x.dtype
-        return next(x._type() for x in vars(self).values() if isinstance(x, Distribution))
+        parts = (x._type() for x in vars(self).values() if isinstance(x, Distribution))
+        return next(parts, None)
 
     def _in_wider_type(self: _Kind, wanted: str | None) -> _Kind:
         """The same of parameters in a type of at least so many bits."""
-        parts = {key: x for key, x in vars(self).items() if isinstance(x, Distribution)}
-        if wanted is None or not (parts or self._parameters):
+        if wanted is None:
             return self
-        own, wide = self._type(), getattr(tw, wanted)
-        if tw.finfo(own).bits >= tw.finfo(wide).bits:
+        own = self._type()
+        if own is None or own not in _narrower(wanted):
             return self
-        new = copy.copy(self)
-        vars(new).update({key: getattr(self, key).astype(wide) for key in self._parameters})
-        vars(new).update({key: part._in_wider_type(wanted) for key, part in parts.items()})
+        new, wide = copy.copy(self), getattr(tw, wanted)
+        for key, x in vars(self).items():
+            if key in self._parameters:
+                vars(new)[key] = x.astype(wide)
+            elif isinstance(x, Distribution):
+                vars(new)[key] = x._in_wider_type(wanted)
         vars(new)["_given_type"] = own
         return new
 
     def _as_computed(self, value: Any) -> Any:
         """A floating value of a type no narrower than the parameters'."""
-        if self._given_type is None or not isinstance(value, Tensor) or not self._widens(value):
+        own = self._type()
+        if own is None or not isinstance(value, Tensor) or not self._widens(value):
             return value
-        return value.astype(tw.result_type(value.dtype, self._type()))
+        return value.astype(tw.result_type(value.dtype, own))
 
     def _widens(self, value: Tensor) -> bool:
         return value.is_floating_point()
 
     def _rounded(self, result: Tensor, value: Any) -> Tensor:
-        """In the common type of parameters and values, where it was computed in a wider one."""
-        if self._in_wider_type(self._computed_in) is self:
-            return result
+        """In the common type of parameters and values."""
         own = self._type()
-        if isinstance(value, Tensor) and value.is_floating_point():
+        if own is not None and isinstance(value, Tensor) and value.is_floating_point():
             own = tw.result_type(own, value.dtype)
-        return result.astype(own)
+        return result if own is None else result.astype(own)
 
     def _set(self, validate_args: bool | None, **parameters: Number) -> None:
         """Parameters as tensors of one shape."""
         given = next((x for x in parameters.values() if isinstance(x, Tensor)), None)
         tensors = [self._tensor(key, value, given) for key, value in parameters.items()]
         together = tw.broadcast_tensors(*tensors)
-        for key, x in zip(parameters, together, strict=True):
-            setattr(self, key, x)
-        self.batch_shape = together[0].shape
-        self._parameters, self._validate = tuple(parameters), validate_args
-        self._check({key.removesuffix("_given"): getattr(self, key) for key in parameters})
+        own = vars(self)  # the first ones are no replacements
+        own.update(zip(parameters, together, strict=True))
+        own["batch_shape"] = together[0].shape
+        own["_parameters"], own["_validate"] = tuple(parameters), validate_args
+        self._check({key.removesuffix("_given"): own[key] for key in parameters})
 
     def _tensor(self, key: str, value: Any, like: Tensor | None) -> Tensor:
         name = type(self).__name__
