@@ -238,7 +238,7 @@ class _BatchNorm(_OfChannels):
         )
         if counts and self.num_batches_tracked is not None:
             with tw.no_grad():
-                self.num_batches_tracked += 1
+                self.num_batches_tracked.add_(1)
         return y
 
     def _factor(self) -> float | Tensor:
