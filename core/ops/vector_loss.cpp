@@ -103,8 +103,8 @@ struct Squares {
     const double length = range_of_lengths(x.dtype()).most;
     const Tensor top = max(abs(x.detached()), {-1}, true);
     const Tensor scale = scale_of(expand_dims(sums.detached(), -1), {0, length}, top);
-    Squares other(x * scale);
-    other.sums = sum(square(other.x), {-1}, false) + reshape(square(scale), sums.shape()) * kMore;
+    Squares other(x * scale);  // whose gradients are added up in the same order
+    other.sums = sum(other.x * other.x, {-1}, false) + reshape(square(scale), sums.shape()) * kMore;
     return other;
   }
 };
