@@ -123,7 +123,7 @@ METHODS = {
     "told what to write instead": " ".join(ABSENT),
     "the graph": """backward grad register_forward_hook register_hook
         register_post_accumulate_grad_hook requires_grad requires_grad_
-        retain_grad""",
+        retain_grad __del__""",
     "numbers for the program": """item tolist __bool__ __complex__ __float__ __format__ __index__
         __int__ __repr__""",
     "memory for other programs": """data_ptr numpy __array__ __array_ufunc__ __dlpack__

@@ -154,12 +154,12 @@ class Walk final : public Waiting {
     std::vector<Tensor> many(node.inputs > kFewInputs ? node.inputs : 0);
     Tensor* grads = many.empty() ? few : many.data();
     const bool door = held_functions && passes_on(&node);
-    Snapshot given;
-    for (int i = 0; door && i < node.results; ++i) given.take(g[i]);
+    std::vector<std::uint32_t> versions;  // no handles: what is handed out should be alone
+    for (int i = 0; door && i < node.results; ++i) versions.push_back(g[i] ? g[i].version() : 0);
     run_gradient(node, g, grads);
-    if (door) return leave_door(node, given, g, grads);
     if (modes.anomaly && !dry_) [[unlikely]]
       refuse_nan(node, grads);
+    if (door) return leave_door(node, versions, g, grads);
     for (int i = 0; i < node.results; ++i) g[i] = Tensor();
     if (!dry_ && !options_.retain_graph && !options_.create_graph) node.release();
     for (int i = 0; i < node.inputs; ++i)
@@ -332,14 +332,15 @@ class Walk final : public Waiting {
   }
 
   // What onlookers left as it was counts as it would have without them.
-  void leave_door(Node& node, const Snapshot& given, Tensor* g, Tensor* grads) {
-    Snapshot left;
-    for (int i = 0; i < node.results; ++i) left.take(g[i] && grads[i] ? grads[i] : g[i]);
-    const bool unchanged = left == given;
+  void leave_door(Node& node, const std::vector<std::uint32_t>& versions, Tensor* g,
+                  Tensor* grads) {
+    std::vector<bool> unchanged;
+    for (int i = 0; i < node.results; ++i)
+      unchanged.push_back(g[i] && grads[i] && grads[i].is(g[i]) && g[i].version() == versions[i]);
     for (int i = 0; i < node.results; ++i) g[i] = Tensor();
     if (!options_.retain_graph && !options_.create_graph) node.release();
     for (int i = 0; i < node.inputs; ++i)
-      if (grads[i]) pass_on(node.edges[i], node.places[i], unchanged, std::move(grads[i]));
+      if (grads[i]) pass_on(node.edges[i], node.places[i], unchanged[i], std::move(grads[i]));
   }
   void pass_on(const Edge& edge, const ResultPlace& place, bool unchanged, Tensor g) {
     const auto found = taps_.find(&place);
