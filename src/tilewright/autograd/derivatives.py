@@ -68,7 +68,7 @@ def linear_gradients(
     if not recorded:
         return [tw.zeros_like(x) for x in xs]
     roots, seeds = zip(*recorded, strict=True)
-    grads = _core._linear_gradients(list(roots), list(xs), list(seeds))
+    grads: list[Any] = _core._linear_gradients(list(roots), list(xs), list(seeds))
     return [tw.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True)]
 
 
