@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import tilewright as tw
 from tilewright import Tensor, _core
-from tilewright.autograd.derivatives import (
-    Tangents,
-    TensorList,
-    formed,
-    gradients,
-    listed,
-    one_number,
-    rows,
-    slopes,
-    vectors,
-)
-from tilewright.autograd.function import calls_by_slice
+from tilewright.autograd import derivatives as _derivatives
+from tilewright.autograd import function as _function
 from tilewright.grad_mode import enable_grad
 
 if TYPE_CHECKING:
@@ -137,7 +127,7 @@ def grad_and_value(
                 )
             if y.numel() != 1:
                 raise ValueError(f"grad: func gave shape {y.shape}, expected one number")
-            grads = gradients([y.sum()], leaves, [None], seen.needs_graph([y], leaves))
+            grads = _derivatives.gradients([y.sum()], leaves, [None], seen.needs_graph([y], leaves))
         chosen = argnums if isinstance(argnums, tuple) else (argnums,)
         by_argument = _with_tensors([args[i] for i in chosen], iter(grads))
         g = tuple(by_argument) if isinstance(argnums, tuple) else by_argument[0]
@@ -172,8 +162,10 @@ def vjp(
     def back(*cotangents: Tensor) -> tuple[Tensor, ...]:
         with _derivation() as seen:
             _set_derived(xs, True)
-            vs = vectors("vjp", cotangents[0] if len(cotangents) == 1 else cotangents, ys)
-            grads = gradients(ys, xs, vs, seen.needs_graph([*ys, *vs], xs))
+            vs = _derivatives.vectors(
+                "vjp", cotangents[0] if len(cotangents) == 1 else cotangents, ys
+            )
+            grads = _derivatives.gradients(ys, xs, vs, seen.needs_graph([*ys, *vs], xs))
         settled: tuple[Tensor, ...] = seen.settled(tuple(grads), xs)
         return settled
 
@@ -191,9 +183,8 @@ def jvp(
     """func(*primals), and its Jacobian times the tangents.
 
     With `has_aux` func gives (results, anything), and the latter comes third. Hooks of gradients
-    have no part in it, and a `Function` with a `jvp` has that called. Raises ValueError where
-    shapes of primals and tangents differ, RuntimeError where func goes through a `Function` whose
-    backward is marked `once_differentiable`.
+    have no part in it, and a `Function` with a `jvp` has that called; one whose backward is marked
+    `once_differentiable` is refused. Raises ValueError where shapes of primals and tangents differ.
 
     Shapes: the product has the result's shape. Types: floating, complex. Result: the same types.
     Source: PyTorch's torch.func.jvp.
@@ -207,9 +198,9 @@ def jvp(
         xs = _own("jvp", primals)
         result, aux = _with_aux("jvp", func(*xs), has_aux)
         ys = _results("jvp", result)
-        vs = vectors("jvp", tuple(tangents), xs)
-        product = Tangents(ys, xs)
-        made = formed(product(vs, seen.needs_graph([*ys, *vs], xs)), ys.single)
+        vs = _derivatives.vectors("jvp", tuple(tangents), xs)
+        product = _derivatives.Tangents(ys, xs)
+        made = _derivatives.formed(product(vs, seen.needs_graph([*ys, *vs], xs)), ys.single)
     settled: tuple[Any, ...] = seen.settled((result, made, aux), [*xs, *product.us])
     return settled if has_aux else settled[:2]
 
@@ -232,8 +223,12 @@ def jacrev(
     [[2.0, 0.0], [0.0, 4.0]]
     """
 
-    def by_rows(ys: TensorList, xs: TensorList, graph: bool, own: list[Tensor]) -> Any:
-        return formed([formed(rows(y, xs, graph), xs.single) for y in ys], ys.single)
+    def by_rows(
+        ys: _derivatives.TensorList, xs: _derivatives.TensorList, graph: bool, own: list[Tensor]
+    ) -> Any:
+        return _derivatives.formed(
+            [_derivatives.formed(_derivatives.rows(y, xs, graph), xs.single) for y in ys], ys.single
+        )
 
     return _of_arguments("jacrev", func, argnums, by_rows, has_aux)
 
@@ -243,8 +238,7 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
 
     A tuple of arguments gives a tuple of tuples, for each pair. Called, it raises ValueError where
     func gives no single number, IndexError for an argument that is not there, TypeError for one
-    that is no tensor, RuntimeError where func goes through a `Function` whose backward is not made
-    of recorded ops.
+    that is no tensor. A `Function` whose backward is not made of recorded ops is refused.
 
     Shapes: the result is (*argument's, *argument's). Types: floating, complex. Result: the same
     type.
@@ -255,9 +249,19 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
     [[6.0, 0.0], [0.0, 12.0]]
     """
 
-    def of_slopes(ys: TensorList, xs: TensorList, graph: bool, own: list[Tensor]) -> Any:
-        by_each = slopes("hessian", one_number("hessian", formed(ys, ys.single)), xs, own)
-        return formed([formed(rows(g, xs, graph), xs.single) for g in by_each], xs.single)
+    def of_slopes(
+        ys: _derivatives.TensorList, xs: _derivatives.TensorList, graph: bool, own: list[Tensor]
+    ) -> Any:
+        by_each = _derivatives.slopes(
+            "hessian",
+            _derivatives.one_number("hessian", _derivatives.formed(ys, ys.single)),
+            xs,
+            own,
+        )
+        return _derivatives.formed(
+            [_derivatives.formed(_derivatives.rows(g, xs, graph), xs.single) for g in by_each],
+            xs.single,
+        )
 
     return _of_arguments("hessian", func, argnums, of_slopes)
 
@@ -283,8 +287,8 @@ def vmap(
 
     Raises ValueError for another randomness. Called, it raises ValueError for dims that do not fit
     the arguments or the results, for extents that differ or are 0 and where nothing is sliced,
-    TypeError for results that are no tensors, RuntimeError for random numbers, NotImplementedError
-    for a `Function` with a `vmap` of its own, which would not be used.
+    TypeError for results that are no tensors, RuntimeError for random numbers. A `Function` with a
+    `vmap` of its own, which would not be used, is refused.
 
     Shapes: arguments with one dimension more than func takes; results with one more than it gives.
     Types: all. Result: func's.
@@ -310,7 +314,7 @@ def vmap(
         for own in zip(*slices, strict=True):
             if randomness == "same":
                 generator.position = start
-            with calls_by_slice():
+            with _function.calls_by_slice():
                 results.append(func(*_filled(args, iter(own)), **kwargs))
             if randomness == "error" and generator.position != start:
                 raise RuntimeError(
@@ -379,7 +383,9 @@ def _of_arguments(
     who: str,
     func: Callable[..., Any],
     argnums: int | tuple[int, ...],
-    derivative: Callable[[TensorList, TensorList, bool, list[Tensor]], Any],
+    derivative: Callable[
+        [_derivatives.TensorList, _derivatives.TensorList, bool, list[Tensor]], Any
+    ],
     has_aux: bool = False,
 ) -> Callable[..., Any]:
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
@@ -476,9 +482,9 @@ def _derivation() -> Iterator[_Derivation]:
         yield _Derivation(recording)
 
 
-def _own(who: str, values: Sequence[Tensor]) -> TensorList:
+def _own(who: str, values: Sequence[Tensor]) -> _derivatives.TensorList:
     """Tensors of a call's own in the place of its arguments."""
-    xs = listed(who, "inputs", values)
+    xs = _derivatives.listed(who, "inputs", values)
     # Behind a tensor of an outer function the way leads on to it.
     xs[:] = [x.view(x.shape) if x.requires_grad else x.detach().requires_grad_() for x in xs]
     return xs
@@ -491,10 +497,10 @@ def _set_derived(own: Sequence[Tensor], value: bool) -> None:
             x.requires_grad_(value)
 
 
-def _results(who: str, given: Any) -> TensorList:
+def _results(who: str, given: Any) -> _derivatives.TensorList:
     if not isinstance(given, (Tensor, tuple, list)):
         raise TypeError(f"{who}: func must give tensors, got {type(given).__name__}")
-    return listed(who, "what func gives", given)
+    return _derivatives.listed(who, "what func gives", given)
 
 
 def _with_aux(who: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
@@ -612,16 +618,24 @@ def _stacked_by_name(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     return {name: tw.stack([state[name].detach() for state in states]) for name in states[0]}
 
 
-def _columns(ys: TensorList, xs: TensorList, graph: bool, own: list[Tensor]) -> Any:
+def _columns(
+    ys: _derivatives.TensorList, xs: _derivatives.TensorList, graph: bool, own: list[Tensor]
+) -> Any:
     """A Jacobian by products with the unit vectors of each input."""
-    tangents = Tangents(ys, xs)
+    tangents = _derivatives.Tangents(ys, xs)
     own += tangents.us
     by_input = [_columns_by(i, ys, xs, tangents, graph) for i in range(len(xs))]
-    return formed([formed(of_y, xs.single) for of_y in zip(*by_input, strict=True)], ys.single)
+    return _derivatives.formed(
+        [_derivatives.formed(of_y, xs.single) for of_y in zip(*by_input, strict=True)], ys.single
+    )
 
 
 def _columns_by(
-    i: int, ys: TensorList, xs: TensorList, tangents: Tangents, graph: bool
+    i: int,
+    ys: _derivatives.TensorList,
+    xs: _derivatives.TensorList,
+    tangents: _derivatives.Tangents,
+    graph: bool,
 ) -> list[Tensor]:
     """The derivatives of each result by one input."""
     x = xs[i]
