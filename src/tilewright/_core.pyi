@@ -2766,6 +2766,7 @@ def _backward(
     create_graph: _Bool=False,
 ) -> None: ...
 def _become(tensor: object, value: Tensor) -> None: ...
+def _behind(tensors: list[Any], known: list[Any]) -> tuple[Any, ...]: ...
 def _beta_slope(a: Tensor, b: Tensor, log_odds: Tensor) -> Tensor:
     """How log-odds of beta distributions move with a; all float64, of one shape."""
 def _broadcast_shapes(shapes: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
@@ -2849,6 +2850,11 @@ def _is_read_only(x: Tensor) -> _Bool:
 def _last_plan() -> dict[str, int]: ...
 def _leave_modes(block: object) -> None: ...
 def _leaves(arg: Tensor, /) -> list[Tensor]: ...
+def _linear_gradients(
+    outputs: list[Any],
+    inputs: list[Any],
+    grad_outputs: list[Any],
+) -> list[dict[str, Any]]: ...
 def _module_hook_changes() -> int:
     """How often modules were given hooks, for what need not look again meanwhile."""
 def _note_module_hooks() -> None:
@@ -2882,6 +2888,7 @@ def _record_custom(
     results: list[Any],
     differentiable: Sequence[_Bool],
     changed: Sequence[_Bool],
+    passes_on: _Bool,
 ) -> list[Any]: ...
 def _refuse_in_capture(what: str) -> None:
     """Raises RuntimeError while this thread records calls."""
