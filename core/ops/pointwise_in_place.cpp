@@ -79,8 +79,7 @@ void pointwise_in_place(PointwiseOp op, Operand* operands) {
     const Reads reads = OpNode::reads_of(record, operands, arity);
     for (int i = 0; i < arity; ++i) {
       before[i] = operands[i];
-      if ((reads.inputs >> i & 1) && change.overwrites(before[i].tensor))
-        before[i].tensor = copy(before[i].tensor);
+      if (reads.inputs >> i & 1) before[i].tensor = change.before(before[i].tensor);
     }
     node = OpNode::create(record, operands, arity, {}, a);
   }
