@@ -163,9 +163,11 @@ const Device* device_of_dlpack(const dlpack::Device& device) {
 // Where the first element is, extents and strides; raises for what cannot be.
 ForeignView view_of(const dlpack::TensorView& given, PyObject* producer) {
   const char* const who = Py_TYPE(producer)->tp_name;
-  if (given.ndim < 0 || given.ndim > kMaxRank)
-    fail(ErrorKind::buffer, "from_dlpack: ", who, " says ndim ", given.ndim,
-         ", which is not from 0 to ", kMaxRank);
+  if (given.ndim < 0)
+    fail(ErrorKind::buffer, "from_dlpack: ", who, " says ndim ", given.ndim, ", which is negative");
+  if (given.ndim > kMaxRank)
+    fail(ErrorKind::value, "from_dlpack: ", who, " has ", given.ndim, " axes, a tensor at most ",
+         kMaxRank);
   if (given.ndim > 0 && !given.shape)
     fail(ErrorKind::buffer, "from_dlpack: ", who, " says ndim ", given.ndim, ", but has no shape");
   ForeignView view{given.data, given.byte_offset, Shape(), Strides(given.ndim, 0),

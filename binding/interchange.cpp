@@ -186,13 +186,18 @@ bool find_reach(const ForeignView& view, std::int64_t& low, std::int64_t& high) 
 void check_claims(const ForeignView& view, PyObject* producer, const char* op) {
   constexpr auto kPastMemory = static_cast<std::int64_t>(std::uint64_t{1} << 57);  // of addresses
   const char* const who = Py_TYPE(producer)->tp_name;
-  bool empty = false;
+  bool empty = false, uncountable = false;
+  std::int64_t count = 1;
   for (const std::int64_t extent : view.shape) {
     if (extent < 0)
       fail(ErrorKind::buffer, op, ": ", who, " says shape ", view.shape,
            ", which has a negative extent");
     empty |= extent == 0;
+    uncountable |= __builtin_mul_overflow(count, extent == 0 ? 1 : extent, &count);
   }
+  if (uncountable)
+    fail(ErrorKind::buffer, op, ": ", who, " says shape ", view.shape,
+         ", which has more elements than 64 bits can count");
   if (empty) return;
   if (!view.data)
     fail(ErrorKind::buffer, op, ": ", who, " says shape ", view.shape, ", but has no memory");

@@ -180,14 +180,14 @@ def chosen(where: np.ndarray, g: np.ndarray) -> np.ndarray:
 
 
 def shared(least: np.ndarray, most: np.ndarray, g: np.ndarray) -> np.ndarray:
-    return np.where(least < most, g, np.where(least == most, g / 2, F(0)))
+    return np.where(least > most, F(0), np.where(least == most, g / 2, g))
 
 
 UNARY_GRADIENTS: dict[str, Callable[..., Any]] = {
     "negative": lambda g, x, y: -g,
     "abs": lambda g, x, y: g * np.sign(x),
-    "relu": lambda g, x, y: chosen(x > 0, g),
-    "relu6": lambda g, x, y: chosen((x > 0) & (x < 6), g),
+    "relu": lambda g, x, y: chosen(~(x <= 0), g),
+    "relu6": lambda g, x, y: chosen(~((x <= 0) | (x >= 6)), g),
     "square": lambda g, x, y: 2 * g * x,
     "sqrt": lambda g, x, y: g / (2 * y),
     "rsqrt": lambda g, x, y: g * y * y * y / -2,
@@ -201,12 +201,12 @@ UNARY_GRADIENTS: dict[str, Callable[..., Any]] = {
     "atan": lambda g, x, y: g / (x * x + 1),
     "tanh": lambda g, x, y: g * (1 - y * y),
     "sigmoid": lambda g, x, y: g * y * (1 - y),
-    "hardsigmoid": lambda g, x, y: chosen((x > -3) & (x < 3), g / 6),
+    "hardsigmoid": lambda g, x, y: chosen(~((x <= -3) | (x >= 3)), g / 6),
     "hardswish": lambda g, x, y: np.where(x <= -3, F(0), np.where(x < 3, g * (x / 3 + F(0.5)), g)),
     "softsign": lambda g, x, y: g / (1 + abs(x)) / (1 + abs(x)),
     "hardshrink": lambda g, x, y: chosen(~(abs(x) <= F(0.5)), g),
     "softshrink": lambda g, x, y: chosen(~(abs(x) <= F(0.5)), g),
-    "hardtanh": lambda g, x, y: chosen((x > -1) & (x < 1), g),
+    "hardtanh": lambda g, x, y: chosen(~((x <= -1) | (x >= 1)), g),
 }
 BINARY_GRADIENTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "subtract": (lambda g, a, b: g, lambda g, a, b: -g),
@@ -225,9 +225,9 @@ BINARY_GRADIENTS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 TERNARY_GRADIENTS: dict[str, tuple[Callable[..., Any], ...]] = {
     "clip": (
-        lambda g, a, b, c: chosen((a >= b) & (a <= c), g),
-        lambda g, a, b, c: chosen((a < b) & (b <= c), g),
-        lambda g, a, b, c: chosen((a > c) | (b > c), g),
+        lambda g, a, b, c: chosen(~((a < b) | (a > c)), g),
+        lambda g, a, b, c: chosen(~((a >= b) | (b > c)), g),
+        lambda g, a, b, c: chosen(~((a <= c) & (b <= c)), g),
     ),
     "addcmul": (lambda g, a, b, c: g, lambda g, a, b, c: g * c, lambda g, a, b, c: g * b),
     "lerp": (

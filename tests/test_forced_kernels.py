@@ -304,6 +304,7 @@ EXCEPTIONS = {
     "src/tilewright/tune/rungs.py": "what a call costs beside its kernel, by the least of them",
     "src/tilewright/bench/networks/convolution.py": "rungs that are no rivals of the others",
     "src/tilewright/optim/optimizer.py": "a keyword of PyTorch's",
+    "src/tilewright/data/sampler.py": "an attribute of PyTorch's",
     "src/tilewright/bench/validation.py": "the definition, where NumPy is missing",
 }
 

@@ -92,12 +92,11 @@ void vjp(Vjp& v) {
   Tensor w = g;
   if (p != 1) {
     const Tensor y = v.out(), none = y == Operand(0), size = where(none, 1, y);
-    if (p != 2 && shows_values(y)) {
-      const double least = range_of_sums(y.dtype()).least;
-      if (any_outside(pow(size.detached(), 1 - p), {least, 1 / least}))
-        return give_shares(v, scaled_shares(x1, x2, size, where(none, 0, g), p));
-    }
-    w = where(none, 0, p == 2 ? g / size : g * pow(size, 1 - p));
+    const Tensor power = p == 2 ? Tensor() : pow(size, 1 - p);
+    const double least = range_of_sums(y.dtype()).least;
+    if (power && shows_values(y) && any_outside(power, {least, 1 / least}))
+      return give_shares(v, scaled_shares(x1, x2, size, where(none, 0, g), p));
+    w = where(none, 0, power ? g * power : g / size);
   }
   if (v.wants(0)) v.give(0, backward(x1, x2, w, p));
   if (v.wants(1)) v.give(1, backward(x2, x1, swap_axes(w, 1, 2), p));

@@ -507,7 +507,7 @@ def _with_aux(who: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
     if not has_aux:
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
-        raise TypeError(f"{who}: with has_aux=True func gives (results, anything), got {result!r}")
+        raise TypeError(f"{who}: func gives (results, anything) where has_aux=True, got {result!r}")
     return result
 
 

@@ -119,7 +119,7 @@ UNARY = {
     "reciprocal": unary(lambda x: -1 / (x * x), lambda x: 2 / (x * x * x)),
     "exp": unary(np.exp, np.exp),
     "exp2": unary(lambda x: LN2 * np.exp2(x), lambda x: LN2 * LN2 * np.exp2(x)),
-    "expm1": unary(np.exp, np.exp),
+    "expm1": unary(np.exp, np.exp, absolute=4),
     "log": unary(lambda x: 1 / x, lambda x: -1 / (x * x)),
     "log2": unary(lambda x: 1 / (x * LN2), lambda x: -1 / (x * x * LN2)),
     "log10": unary(lambda x: 1 / (x * LN10), lambda x: -1 / (x * x * LN10)),
