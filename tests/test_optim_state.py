@@ -471,3 +471,77 @@ def test_infinities_go_on_as_in_pytorch() -> None:
                 got = np.array([p.item() for p in own])
                 want = np.array([p.item() for p in theirs])
                 np.testing.assert_allclose(got, want, rtol=1e-6, err_msg=f"{name} {number}")
+
+    def test_what_is_saved_and_loaded_passes_them(self) -> None:
+        for kind in (optim.SGD, optim.Adam, optim.ASGD):
+            optimizer, calls = kind([self.weight()]), []
+
+            def renamed(_, state):
+                return {**state, "version": 2}
+
+            def named(_, state, calls=calls):
+                calls.append(state["version"])
+                state["param_groups"] = [{**g, "lr": 7.0} for g in state["param_groups"]]
+
+            def note(told, calls=calls):
+                return lambda *_: calls.append(told)
+
+            optimizer.register_state_dict_post_hook(named)
+            handle = optimizer.register_state_dict_post_hook(renamed, prepend=True)
+            optimizer.register_state_dict_pre_hook(note("second"))
+            optimizer.register_state_dict_pre_hook(note("first"), prepend=True)
+            saved = optimizer.state_dict()
+            assert calls == ["first", "second", 2]
+            assert (saved["version"], saved["param_groups"][0]["lr"]) == (2, 7.0)
+
+            other = kind([self.weight()])
+
+            def halved(_, state):
+                state["param_groups"] = [{**g, "lr": 3.5} for g in state["param_groups"]]
+
+            calls.clear()
+            other.register_load_state_dict_pre_hook(halved)
+            other.register_load_state_dict_pre_hook(note("before"), prepend=True)
+            other.register_load_state_dict_post_hook(note("after"))
+            other.register_load_state_dict_post_hook(calls.append)
+            other.load_state_dict(saved)
+            assert calls == ["before", "after", other]
+            assert other.param_groups[0]["lr"] == 3.5
+            assert saved["param_groups"][0]["lr"] == 7.0
+            with pytest.raises(ValueError, match="param_groups"):
+                other.load_state_dict({})
+            assert calls.count("after") == 1
+
+            handle.remove()
+            optimizer.register_state_dict_post_hook(renamed, prepend=True)
+            assert optimizer.state_dict()["version"] == 2
+
+    def test_what_is_no_function_is_refused(self) -> None:
+        optimizer = optim.SGD([self.weight()])
+        for name in dir(optimizer):
+            if name.startswith("register_"):
+                with pytest.raises(TypeError, match="a hook of optimizers is a function"):
+                    getattr(optimizer, name)(3)
+
+
+class TestGroups:
+    def test_a_dict_is_the_group(self) -> None:
+        first = {"params": tw.ones(1).requires_grad_(), "lr": 0.5}
+        second = {"params": [tw.ones(2).requires_grad_()], "name": "late"}
+        optimizer = optim.SGD([first], lr=1.0)
+        optimizer.add_param_group(second)
+        assert optimizer.param_groups[0] is first
+        assert optimizer.param_groups[1] is second
+        assert (first["momentum"], second["lr"]) == (0, 1.0)
+        first["lr"] = 0.25
+        (w,) = first["params"]
+        w.grad = tw.ones(1)
+        optimizer.step()
+        assert w.tolist() == [0.75]
+        optimizer.load_state_dict(optimizer.state_dict())
+        assert optimizer.param_groups[0] is first
+        refused = {"params": [tw.ones(1).requires_grad_()], "lr": -1.0}
+        with pytest.raises(ValueError, match="lr"):
+            optimizer.add_param_group(refused)
+        assert refused.keys() == {"params", "lr"}
+        assert len(optimizer.param_groups) == 2

@@ -143,3 +143,22 @@ def test_fractional_layers(rng) -> None:
         3,
         3,
     )
+
+
+def test_local_response_of_numbers_whose_squares_overflow() -> None:
+    values = [[[1e19], [-1e20], [3.0], [1.0], [0.0], [3e38], [-3e38], [2e-20]]]
+    for size, alpha, beta, k in ((2, 1e-4, 0.75, 1.0), (1, 1e-4, 1.0, 0.0), (5, 2.0, 0.5, 3.0)):
+        if k == 0.0:
+            values = [[[1e19], [-1e20], [3e38], [1e10]]]
+        results = []
+        for dtype in (tw.float32, tw.float64):
+            x = tw.asarray(values, dtype=dtype).requires_grad_()
+            y = tw.local_response_norm(x, size, alpha, beta, k)
+            y.backward(tw.ones_like(y))
+            results.append((y.detach().numpy(), x.grad.numpy()))
+        (y, dx), (expected, slope) = results
+        np.testing.assert_allclose(y, expected, rtol=2e-6, atol=1e-38)
+        np.testing.assert_allclose(dx, slope, rtol=2e-5, atol=1e-37)
+    huge = tw.asarray([[[1e200], [-1e300]]], dtype=tw.float64)
+    y = tw.local_response_norm(huge, 1).numpy().ravel()
+    np.testing.assert_allclose(y, [1e-97, -1e-147], rtol=1e-12)

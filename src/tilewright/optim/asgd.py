@@ -71,9 +71,9 @@ class ASGD(Optimizer):
         firsts = {"eta": float(group["lr"]), "mu": 1.0}
         return firsts[name] if name in firsts else super().new_state(name, group, param)
 
-    def state_dict(self) -> dict[str, Any]:
-        """As `Optimizer.state_dict`, with numbers in tensors as PyTorch's has them."""
-        saved = super().state_dict()
+    def _saved(self) -> dict[str, Any]:
+        """With numbers in tensors as PyTorch's has them."""
+        saved = super()._saved()
         for state in saved["state"].values():
             state |= {name: tw.asarray(state[name]) for name in self.numbers if name in state}
         return saved

@@ -1,30 +1,119 @@
-"""Hooks around the steps of optimizers."""
+"""Hooks around the steps of optimizers, and around what they save and load."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
-class StepHook:
-    """A registered hook of steps: `remove` ends it.
+class OptimizerHook:
+    """A registered hook of an optimizer: `remove` ends it.
 
     It is the hook's key as well, which no other hook has in this process or after a copy.
     """
 
-    def __init__(self, hooks: StepHooks, hook: Callable[..., Any]) -> None:
+    def __init__(self, hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> None:
         if not callable(hook):
-            raise TypeError(f"a hook of steps is a function, got {type(hook).__name__}")
+            raise TypeError(f"a hook of optimizers is a function, got {type(hook).__name__}")
         self._hooks = hooks
+        others = dict(hooks) if prepend else {}
+        for other in others:
+            del hooks[other]
         hooks[self] = hook
+        hooks.update(others)
 
     def remove(self) -> None:
         """Removes the hook; a second call does nothing."""
         self._hooks.pop(self, None)
 
 
-StepHooks = dict[StepHook, Callable[..., Any]]
+Hooks = dict[OptimizerHook, Callable[..., Any]]
+
+
+class HookedOptimizer:
+    """The hooks of an optimizer, and their registration."""
+
+    def __init__(self) -> None:
+        self._pre_hooks: Hooks = {}
+        self._post_hooks: Hooks = {}
+        self._is_stepping = False
+        self._save_pre_hooks: Hooks = {}
+        self._save_post_hooks: Hooks = {}
+        self._load_pre_hooks: Hooks = {}
+        self._load_post_hooks: Hooks = {}
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> OptimizerHook:
+        """Calls hook(optimizer, args, kwargs) before each step; (args, kwargs) replace the step's.
+
+        As in PyTorch `args` begins with the optimizer. Raises TypeError for what is no function.
+        Source: PyTorch's torch.optim.Optimizer.register_step_pre_hook.
+        """
+        return OptimizerHook(self._pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., None]) -> OptimizerHook:
+        """Calls hook(optimizer, args, kwargs) after each step.
+
+        Raises TypeError for what is no function. Source: PyTorch's
+        torch.optim.Optimizer.register_step_post_hook.
+        """
+        return OptimizerHook(self._post_hooks, hook)
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable[[Any], None], prepend: bool = False
+    ) -> OptimizerHook:
+        """Calls hook(optimizer) before each `state_dict`; with `prepend` before the hooks there.
+
+        Raises TypeError for what is no function. Source: PyTorch's
+        torch.optim.Optimizer.register_state_dict_pre_hook.
+        """
+        return OptimizerHook(self._save_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable[[Any, dict[str, Any]], dict[str, Any] | None], prepend: bool = False
+    ) -> OptimizerHook:
+        """Calls hook(optimizer, state) on each state to be saved; a dict replaces that.
+
+        With `prepend` before the hooks there. Raises TypeError for what is no function. Source:
+        PyTorch's torch.optim.Optimizer.register_state_dict_post_hook.
+        """
+        return OptimizerHook(self._save_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[[Any, dict[str, Any]], dict[str, Any] | None], prepend: bool = False
+    ) -> OptimizerHook:
+        """Calls hook(optimizer, state) with a shallow copy of what is loaded; a dict replaces that.
+
+        With `prepend` before the hooks there. Raises TypeError for what is no function. Source:
+        PyTorch's torch.optim.Optimizer.register_load_state_dict_pre_hook.
+        """
+        return OptimizerHook(self._load_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[[Any], None], prepend: bool = False
+    ) -> OptimizerHook:
+        """Calls hook(optimizer) behind each `load_state_dict`; with `prepend` before those there.
+
+        Raises TypeError for what is no function. Source: PyTorch's
+        torch.optim.Optimizer.register_load_state_dict_post_hook.
+        """
+        return OptimizerHook(self._load_post_hooks, hook, prepend)
+
+    def _told(self, hooks: Hooks) -> None:
+        for hook in list(hooks.values()):
+            hook(self)
+
+    def _changed(self, hooks: Hooks, state: Any) -> Any:
+        """A state as the hooks make it."""
+        for hook in list(hooks.values()):
+            if (instead := hook(self, state)) is not None:
+                state = instead
+        return state
+
+    def _to_be_loaded(self, state: Any) -> Any:
+        if not self._load_pre_hooks or not isinstance(state, Mapping):
+            return state
+        return self._changed(self._load_pre_hooks, dict(state))
 
 
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.nn.parameter import clear_grads
-from tilewright.optim.hooks import StepHook, StepHooks, with_hooks
+from tilewright.optim.hooks import HookedOptimizer, with_hooks
 from tilewright.optim.saved import copied, number_of, parts_of, steps_of, tensor_of
 from tilewright.optim.settings import Group, check_names
 
@@ -20,7 +20,7 @@ _TORCH_WAYS = frozenset(("foreach", "fused", "capturable", "differentiable"))
 State = dict[str, Any]
 
 
-class Optimizer:
+class Optimizer(HookedOptimizer):
     """Base class: give a list of tensors, or dicts with "params" and settings of their own.
 
     Pairs, as `model.named_parameters()` gives them, put names into errors and "param_names".
@@ -72,9 +72,7 @@ class Optimizer:
         self.defaults = defaults
         self.param_groups = []
         self.state = defaultdict(dict)
-        self._pre_hooks: StepHooks = {}
-        self._post_hooks: StepHooks = {}
-        self._is_stepping = False
+        super().__init__()
         items = [params] if isinstance(params, Mapping) else self._as_list(params)
         if not items:
             raise ValueError(f"{type(self).__name__}: no parameters to optimise")
@@ -83,7 +81,10 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, group: Mapping[str, Any]) -> None:
-        """Adds parameters with settings of their own; settings left out take the defaults."""
+        """Adds parameters with settings of their own; settings left out take the defaults.
+
+        A dict becomes the group itself: what its giver changes later is what the steps follow.
+        """
         if not isinstance(group, Mapping):
             raise TypeError(f"{type(self).__name__}: a group is a dict, not {type(group).__name__}")
         if "params" not in group:
@@ -97,6 +98,9 @@ class Optimizer:
             full["param_names"] = names
         self._check_params(params, names)
         self.check_group(full)
+        if isinstance(group, dict):
+            group.update(full)
+            full = group
         self.param_groups.append(full)
 
     def check_group(self, group: Group) -> None:
@@ -186,22 +190,6 @@ class Optimizer:
                         state[name] = self.new_state(name, group, param)
             return {name: [state.get(name) for state in states] for name in names}
 
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> StepHook:
-        """Calls hook(optimizer, args, kwargs) before each step; (args, kwargs) replace the step's.
-
-        As in PyTorch `args` begins with the optimizer. Raises TypeError for what is no function.
-        Source: PyTorch's torch.optim.Optimizer.register_step_pre_hook.
-        """
-        return StepHook(self._pre_hooks, hook)
-
-    def register_step_post_hook(self, hook: Callable[..., None]) -> StepHook:
-        """Calls hook(optimizer, args, kwargs) after each step.
-
-        Raises TypeError for what is no function. Source: PyTorch's
-        torch.optim.Optimizer.register_step_post_hook.
-        """
-        return StepHook(self._post_hooks, hook)
-
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients of all parameters, or with set_to_none=False sets them to 0."""
         for group in self.param_groups:
@@ -213,6 +201,10 @@ class Optimizer:
         State tensors are shared with the optimiser, not copied. State of tensors that stand in no
         group is left out; what `state` has under keys that are no tensors keeps its key.
         """
+        self._told(self._save_pre_hooks)
+        return self._changed(self._save_post_hooks, self._saved())  # type: ignore[no-any-return]
+
+    def _saved(self) -> dict[str, Any]:
         numbers: dict[Tensor, int] = {}
         groups, first = [], 0
         for group in self.param_groups:
@@ -230,7 +222,7 @@ class Optimizer:
         The tensors of the groups are joined to the saved numbers in their order. Raises ValueError
         where something does not fit; the optimiser is then unchanged.
         """
-        groups, states = parts_of(type(self).__name__, state_dict)
+        groups, states = parts_of(type(self).__name__, self._to_be_loaded(state_dict))
         sizes = [len(group["params"]) for group in groups]
         own_sizes = [len(group["params"]) for group in self.param_groups]
         if sizes != own_sizes:
@@ -248,6 +240,7 @@ class Optimizer:
         for own, new in zip(self.param_groups, merged, strict=True):
             own.update(new)
         self.state = state
+        self._told(self._load_post_hooks)
 
     def __repr__(self) -> str:
         groups = [
