@@ -198,3 +198,41 @@ def test_custom_stacks_of_length_0_are_taken(rng: np.random.Generator) -> None:
     model = nn.Transformer(8, 2, custom_encoder=Nothing(), custom_decoder=Nothing())
     assert not [*model.parameters()]
     assert np.array_equal(model(x, x * 2), x * 2)
+
+
+def test_blocks_of_transformer_layers_that_a_class_defines_run() -> None:
+    torch = pytest.importorskip("torch")
+    values = np.random.default_rng(3).normal(size=(2, 3, 4)).astype(np.float32)
+
+    def results(lib, convert) -> list[np.ndarray]:
+        class Encoder(lib.nn.TransformerEncoderLayer):
+            def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+                return 3 * super()._sa_block(x, attn_mask, key_padding_mask, is_causal=is_causal)
+
+            def _ff_block(self, x):
+                return super()._ff_block(x) - x
+
+        class Decoder(lib.nn.TransformerDecoderLayer):
+            def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+                return 2 * x
+
+            def _ff_block(self, x):
+                return x * x
+
+            def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+                return mem * x
+
+        made = []
+        for norm_first in (False, True):
+            options = {"dropout": 0.0, "batch_first": True, "norm_first": norm_first}
+            for layer in (Encoder(4, 2, 8, **options), Decoder(4, 2, 8, **options)):
+                with lib.no_grad():
+                    for parameter in layer.parameters():
+                        parameter.copy_(lib.ones_like(parameter) / 8)
+                x = convert(values)
+                y = layer(x) if isinstance(layer, Encoder) else layer(x, convert(-values))
+                made.append(np.asarray(y.detach()))
+        return made
+
+    for got, expected in zip(results(tw, tw.asarray), results(torch, torch.tensor), strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-5)

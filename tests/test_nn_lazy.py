@@ -149,3 +149,55 @@ def test_a_state_of_a_group():
     layer = nn.LazyConv2d(4, 3, groups=2)
     layer.load_state_dict(trained.state_dict())
     assert layer.in_channels == 6
+
+
+def test_what_a_class_on_a_lazy_one_defines_runs():
+    class Doubled(nn.LazyLinear):
+        resets = 0
+
+        def reset_parameters(self, generator=None):
+            super().reset_parameters(generator)
+            self.resets += 1
+            with tw.no_grad():
+                self.weight.copy_(tw.ones_like(self.weight))
+
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    layer = Doubled(2, bias=False)
+    twin = copy.deepcopy(layer)
+    seen = []
+    layer.register_forward_hook(lambda module, args, y: seen.append(y.shape))
+    for _ in range(2):
+        np.testing.assert_array_equal(layer(tw.ones((4, 3))).detach().numpy(), np.full((4, 2), 6))
+    assert type(layer) is Doubled
+    assert (layer.resets, seen, repr(layer)) == (2, [(4, 2)] * 2, "Doubled(3, 2, bias=False)")
+    assert repr(twin) == "Doubled(?, 2, bias=False)"
+    twin.load_state_dict(layer.state_dict())
+    np.testing.assert_array_equal(twin(tw.ones((1, 3))).detach().numpy(), [[6, 6]])
+    twin.load_state_dict({"weight": tw.zeros((2, 3))})
+    with pytest.raises(ValueError, match="shape"):
+        twin.load_state_dict({"weight": tw.zeros((2, 5))})
+    with pytest.raises(ValueError, match="4, 5"):
+        layer(tw.ones((4, 5)))
+    assert not copy.deepcopy(layer)(tw.zeros((1, 3))).any()
+
+
+def test_weights_without_a_size_are_not_computed_from_others():
+    utils = nn.utils
+    for function in (
+        utils.weight_norm,
+        utils.spectral_norm,
+        utils.parametrizations.weight_norm,
+        utils.parametrizations.spectral_norm,
+        lambda layer: utils.parametrize.register_parametrization(layer, "weight", nn.Identity()),
+    ):
+        for layer in (nn.LazyLinear(2), nn.LazyConv2d(4, 3), nn.Sequential(nn.LazyConv1d(2, 1))[0]):
+            names = layer.state_dict().keys()
+            with pytest.raises(ValueError, match=r"Lazy\w+ have no sizes before its first call"):
+                function(layer)
+            assert layer.state_dict().keys() == names
+        layer = nn.LazyLinear(2)
+        layer(tw.ones((1, 3)))
+        function(layer)
+        assert layer(tw.ones((1, 3))).shape == (1, 2)

@@ -545,3 +545,30 @@ class TestGroups:
             optimizer.add_param_group(refused)
         assert refused.keys() == {"params", "lr"}
         assert len(optimizer.param_groups) == 2
+
+
+def test_state_follows_parameters_that_are_converted() -> None:
+    """As if the state had been converted by hand, whichever of the parameters is."""
+    rng = np.random.default_rng(2)
+    grads = [[rng.normal(size=(3, 4)) for _ in range(3)] for _ in range(5)]
+    kinds = ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam"]
+    kinds += ["ASGD", "Rprop", "Lion"]
+    for kind, converted in ((kind, i) for kind in kinds for i in range(3)):
+        results = []
+        for by_hand in (False, True):
+            params = [tw.ones((3, 4)).requires_grad_() for _ in range(3)]
+            momentum = {"momentum": 0.9} if kind in ("SGD", "RMSprop") else {}
+            optimizer = getattr(optim, kind)(params, lr=0.05, **momentum)
+            for step, step_grads in enumerate(grads):
+                changed = params[converted]
+                if step in (2, 4):
+                    changed.grad = None
+                    changed.data = changed.detach().astype(tw.float64 if step == 2 else tw.float32)
+                    for name, held in optimizer.state[changed].items() if by_hand else ():
+                        if isinstance(held, tw.Tensor):
+                            optimizer.state[changed][name] = held.astype(changed.dtype)
+                for param, grad in zip(params, step_grads, strict=True):
+                    param.grad = tw.asarray(grad, dtype=param.dtype)
+                optimizer.step()
+            results.append([param.tolist() for param in params])
+        assert results[0] == results[1], (kind, converted)

@@ -35,7 +35,8 @@ class _Lazy(Module):
 
     Parameters exist from the start, so that optimisers can be made before the first call, but have
     another size until then. The first call draws them, on the device and in the dtype that the
-    layer has by then, and turns the layer into one of its regular class.
+    layer has by then, and turns the layer into one of its regular class. A layer of a user's class
+    on one of these stays of that class, whose methods run, and is lazy no more.
     """
 
     _regular: ClassVar[Any]  # its class
@@ -59,10 +60,14 @@ class _Lazy(Module):
         self._made_of = args, kwargs
         self._regular.__init__(self, self._size_for_now, *args, **kwargs)
 
-    def reset_parameters(self, *_: Any) -> None:
+    def reset_parameters(self, *args: Any) -> None:
         """Leaves the drawing to the first call."""
+        if not is_lazy(self):
+            self._regular.reset_parameters(self, *args)
 
     def __call__(self, x: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not is_lazy(self):
+            return super().__call__(x, *args, **kwargs)
         self._become_regular(x)
         return self(x, *args, **kwargs)
 
@@ -85,7 +90,10 @@ class _Lazy(Module):
     def _become_regular(self, x: Tensor) -> None:
         if not isinstance(x, Tensor):
             raise TypeError(f"{type(self).__name__}: expected a Tensor, got {type(x).__name__}")
+        draws_itself = type(self).reset_parameters is not _Lazy.reset_parameters
         self._take_over(self._made(self._input_size(x)))
+        if draws_itself:
+            self.reset_parameters()
 
     def _made(self, size: int) -> Any:
         """A regular layer for inputs of a size."""
@@ -104,11 +112,12 @@ class _Lazy(Module):
         registered = {*KINDS, UNSAVED, *made._parameters, *made._buffers}
         for name in made.__dict__.keys() - registered - {"training"}:
             setattr(self, name, made.__dict__[name])
-        self.__class__ = self._regular
+        if "_regular" in vars(type(self)):
+            self.__class__ = self._regular
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         """A state says the size, as an input does."""
-        size = self._size_in(state_dict, prefix)
+        size = self._size_in(state_dict, prefix) if is_lazy(self) else None
         if size is None:
             super()._load_from_state_dict(state_dict, prefix, *rest)
             return
@@ -127,7 +136,23 @@ class _Lazy(Module):
 
     def extra_repr(self) -> str:
         settings: str = self._regular.extra_repr(self)
+        if not is_lazy(self):
+            return settings
         return "?" + settings[len(str(self._size_for_now)) :]
+
+
+def is_lazy(module: Module) -> bool:
+    """Whether a layer waits for its first input, and its parameters for their sizes."""
+    return "_made_of" in vars(module) and isinstance(module, _Lazy)
+
+
+def check_not_lazy(who: str, module: Module) -> None:
+    """Raises ValueError for a layer whose parameters have no sizes yet."""
+    if is_lazy(module):
+        raise ValueError(
+            f"{who}: parameters of {type(module).__name__} have no sizes before its first call; "
+            "call it once, or load a state, first"
+        )
 
 
 class LazyLinear(_Lazy, Linear, regular=Linear):

@@ -63,13 +63,24 @@ class _Layer(Module):
         made = {name: self._made_of[name] for name in ("bias", "device", "dtype")}
         return LayerNorm(d_model, eps=self._eps, **made)
 
-    def _residual(
-        self, x: Tensor, norm: LayerNorm, dropout: Dropout, inner: Callable[[Tensor], Tensor]
-    ) -> Tensor:
+    def _residual(self, x: Tensor, norm: LayerNorm, inner: Callable[[Tensor], Tensor]) -> Tensor:
         if self.norm_first:
-            y: Tensor = x + dropout(inner(norm(x)))
+            y: Tensor = x + inner(norm(x))
         else:
-            y = norm(x + dropout(inner(x)))
+            y = norm(x + inner(x))
+        return y
+
+    # The blocks have PyTorch's names and parameters, because subclasses define them anew.
+    def _sa_block(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        y: Tensor = self.dropout1(
+            _attend(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal)
+        )
         return y
 
     def _wide(self, x: Tensor) -> Tensor:
@@ -77,7 +88,7 @@ class _Layer(Module):
             x = relu_of(self.linear1, x)
         else:
             x = self.linear1(x)
-            x = tw.gelu(x) if isinstance(self.activation, str) else self.activation(x)
+            x = tw.gelu(x) if self.activation == "gelu" else self.activation(x)  # type: ignore[operator]
         y: Tensor = self.linear2(self.dropout(x))
         return y
 
@@ -128,10 +139,14 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            return _attend(self.self_attn, x, x, src_mask, src_key_padding_mask, is_causal)
+            return self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
 
-        x = self._residual(src, self.norm1, self.dropout1, attend)
-        return self._residual(x, self.norm2, self.dropout2, self._wide)
+        x = self._residual(src, self.norm1, attend)
+        return self._residual(x, self.norm2, self._ff_block)
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        y: Tensor = self.dropout2(self._wide(x))
+        return y
 
 
 class TransformerDecoderLayer(_Layer):
@@ -167,15 +182,32 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            return _attend(self.self_attn, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+            return self._sa_block(x, tgt_mask, tgt_key_padding_mask, is_causal=tgt_is_causal)
 
         def look(x: Tensor) -> Tensor:
             padding = memory_key_padding_mask
-            return _attend(self.multihead_attn, x, memory, memory_mask, padding, memory_is_causal)
+            return self._mha_block(x, memory, memory_mask, padding, is_causal=memory_is_causal)
 
-        x = self._residual(tgt, self.norm1, self.dropout1, attend)
-        x = self._residual(x, self.norm2, self.dropout2, look)
-        return self._residual(x, self.norm3, self.dropout3, self._wide)
+        x = self._residual(tgt, self.norm1, attend)
+        x = self._residual(x, self.norm2, look)
+        return self._residual(x, self.norm3, self._ff_block)
+
+    def _mha_block(
+        self,
+        x: Tensor,
+        mem: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        y: Tensor = self.dropout2(
+            _attend(self.multihead_attn, x, mem, attn_mask, key_padding_mask, is_causal)
+        )
+        return y
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        y: Tensor = self.dropout3(self._wide(x))
+        return y
 
 
 class TransformerEncoder(Module):

@@ -169,7 +169,12 @@ class Optimizer(HookedOptimizer):
         by_name = self._columns(group, params, states)
         for name in self.numbers:
             by_name[name] = list(map(float, by_name[name]))
-        self.update(group, params, grads, by_name, step)
+        try:
+            self.update(group, params, grads, by_name, step)
+        except ValueError:
+            if not self._moves(group, params, states, by_name):
+                raise
+            self.update(group, params, grads, by_name, step)
         for name in self.numbers:
             for state, number in zip(states, by_name[name], strict=True):
                 state[name] = number
@@ -189,6 +194,28 @@ class Optimizer(HookedOptimizer):
                     if state.get(name) is None:
                         state[name] = self.new_state(name, group, param)
             return {name: [state.get(name) for state in states] for name in names}
+
+    def _moves(
+        self,
+        group: Group,
+        params: list[Tensor],
+        states: list[State],
+        by_name: dict[str, list[Any]],
+    ) -> bool:
+        """Takes states to the types and devices that converted parameters have by now.
+
+        False where nothing is to be done.
+        """
+        moved = False
+        for name in by_name.keys() - self.numbers:
+            for i, (param, held) in enumerate(zip(params, by_name[name], strict=True)):
+                fresh = self.new_state(name, group, param) if isinstance(held, Tensor) else None
+                if fresh is None or (held.dtype, held.device) == (fresh.dtype, fresh.device):
+                    continue
+                fitting = held.to(fresh.device).astype(fresh.dtype)
+                by_name[name][i] = states[i][name] = fitting
+                moved = True
+        return moved
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients of all parameters, or with set_to_none=False sets them to 0."""

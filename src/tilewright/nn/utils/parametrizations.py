@@ -7,6 +7,7 @@ from typing import TypeVar
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.nn.formulas import normalize
+from tilewright.nn.lazy import check_not_lazy
 from tilewright.nn.module import Module
 from tilewright.nn.utils.parametrize import register_parametrization
 
@@ -46,6 +47,7 @@ def spectral_norm(
     >>> round(tw.linalg.matrix_norm(layer.weight, ord=2).item(), 2)
     1.0
     """
+    check_not_lazy("spectral_norm", module)
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"spectral_norm: {type(module).__name__} has no parameter {name!r}")

@@ -12,6 +12,7 @@ from typing import Any
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.nn.container import ModuleDict, ModuleList
+from tilewright.nn.lazy import check_not_lazy
 from tilewright.nn.module import Module
 from tilewright.nn.parameter import Parameter
 
@@ -90,7 +91,7 @@ def register_parametrization(
     Several of them are applied one after the other. A `right_inverse` method says what a value is
     computed from, which may be several tensors; without one, the value itself. Raises KeyError
     where there is no such parameter or buffer, ValueError where shape or dtype change, which
-    `unsafe` allows.
+    `unsafe` allows, and for a lazy layer before its first call.
 
     >>> import tilewright as tw
     >>> from tilewright.nn.utils import parametrize
@@ -101,6 +102,7 @@ def register_parametrization(
     >>> bool((layer.weight == layer.weight.T).all())
     True
     """
+    check_not_lazy("register_parametrization", module)
     if is_parametrized(module, tensor_name):
         chain = module.parametrizations[tensor_name]  # type: ignore[attr-defined]
         before = getattr(module, tensor_name)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import tilewright as tw
 from tilewright import Tensor
 from tilewright.nn.formulas import normalize
+from tilewright.nn.lazy import check_not_lazy
 from tilewright.nn.module import Module
 from tilewright.nn.parameter import Parameter
 from tilewright.nn.utils.parametrizations import SpectralNorm, WeightNorm
@@ -52,7 +53,7 @@ class _Computed:
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Makes a parameter a length, `<name>_g`, times a direction, `<name>_v`, by index of `dim`.
 
-    Raises ValueError where the module has no such parameter.
+    Raises ValueError where the module has no such parameter, or no sizes before its first call.
 
     >>> import tilewright as tw
     >>> layer = tw.nn.utils.weight_norm(tw.nn.Linear(4, 3))
@@ -82,13 +83,14 @@ def spectral_norm(
 ) -> M:
     """Makes a parameter `<name>_orig` over its largest singular value, found while training.
 
-    Raises ValueError where the module has no such parameter.
+    Raises ValueError where the module has no such parameter, or no sizes before its first call.
 
     >>> import tilewright as tw
     >>> layer = tw.nn.utils.spectral_norm(tw.nn.Linear(4, 3))
     >>> sorted(layer.state_dict())
     ['bias', 'weight_orig', 'weight_u', 'weight_v']
     """
+    check_not_lazy("spectral_norm", module)
     if dim is None:
         dim = 1 if type(module).__name__.startswith("ConvTranspose") else 0
     weight = vars(module).get(name)
@@ -108,6 +110,7 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
 
 
 def _taken(function: str, module: Module, name: str) -> Parameter:
+    check_not_lazy(function, module)
     weight = vars(module).get(name)
     if not isinstance(weight, Parameter):
         raise ValueError(f"{function}: {type(module).__name__} has no parameter {name!r}")
