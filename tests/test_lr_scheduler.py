@@ -6,6 +6,7 @@ import copy
 import functools
 import math
 
+import numpy as np
 import pytest
 
 import tilewright as tw
@@ -508,3 +509,96 @@ def test_an_overridden_step_is_called_from_the_beginning() -> None:
     for _ in range(3):
         sequence.step()
     assert calls == [-1, -1, 0]
+
+
+def test_values_by_group_belong_to_the_groups() -> None:
+    """Reordered, removed and copied groups go on with the rates that they have otherwise."""
+
+    def powers() -> list:
+        return [lambda epoch, base=base: base**epoch for base in (0.5, 0.9, 1.0)]
+
+    three = [1.0, 2.0, 3.0]
+    kinds = {
+        "lambda": lambda o: ours.LambdaLR(o, powers()),
+        "multiplicative": lambda o: ours.MultiplicativeLR(o, powers()),
+        "cyclic": lambda o: ours.CyclicLR(o, [0.1, 0.2, 0.3], three, 4, mode="triangular2"),
+        "one": lambda o: ours.OneCycleLR(o, three, 20),
+        "plateau": lambda o: ours.ReduceLROnPlateau(o, factor=0.5, patience=0, min_lr=three),
+        "restarts": lambda o: ours.CosineAnnealingWarmRestarts(o, 5),
+        "chained": lambda o: ours.ChainedScheduler([ours.LinearLR(o), ours.LambdaLR(o, powers())]),
+        "sequence": lambda o: ours.SequentialLR(
+            o, [ours.LinearLR(o), ours.LambdaLR(o, powers())], [4]
+        ),
+    }
+    changes = {
+        "none": lambda groups: groups,
+        "reversed": lambda groups: groups[::-1],
+        "removed": lambda groups: groups[1:],
+        "copied": lambda groups: [dict(group) for group in groups],
+    }
+    for kind, make in kinds.items():
+        rates = {}
+        for change, of_groups in changes.items():
+            params = [{"params": [tw.ones(1).requires_grad_()], "name": i} for i in range(3)]
+            optimizer = tw.optim.SGD(params, lr=8.0, momentum=0.9)
+            for i, group in enumerate(optimizer.param_groups):
+                group["lr"] = 8.0 + i
+            schedule = make(optimizer)
+            rates[change] = []
+            for epoch in range(7):
+                schedule.step(*([1.0] if kind == "plateau" else []))
+                if epoch == 2:
+                    optimizer.param_groups = of_groups(optimizer.param_groups)
+                rates[change].append({g["name"]: g["lr"] for g in optimizer.param_groups})
+            for want, got in zip(rates["none"], rates[change], strict=True):
+                assert got == {name: want[name] for name in got}, (kind, change)
+
+
+def test_a_group_that_is_replaced_starts_from_its_own_rate() -> None:
+    optimizer = tw.optim.SGD(
+        [{"params": [tw.ones(1).requires_grad_()], "lr": r} for r in (1.0, 2.0)]
+    )
+    schedule = ours.ExponentialLR(optimizer, 0.5)
+    fixed = ours.LambdaLR(optimizer, lambda epoch: 1.0)
+    del optimizer.param_groups[0]
+    optimizer.add_param_group({"params": [tw.ones(1).requires_grad_()], "lr": 16.0})
+    fixed.step()
+    assert [group["lr"] for group in optimizer.param_groups] == [2.0, 16.0]
+    schedule.step()
+    assert schedule.get_last_lr() == [1.0, 8.0]
+
+
+def test_lists_that_do_not_fit_new_groups_are_kept() -> None:
+    optimizer = tw.optim.SGD(
+        [{"params": [tw.ones(1).requires_grad_()], "lr": r} for r in (1.0, 2.0)]
+    )
+    functions = [lambda epoch: 1.0, lambda epoch: 3.0]
+    schedule = ours.LambdaLR(optimizer, functions)
+    removed = optimizer.param_groups.pop(0)
+    optimizer.add_param_group({"params": [tw.ones(1).requires_grad_()], "lr": 4.0})
+    optimizer.add_param_group({"params": [tw.ones(1).requires_grad_()], "lr": 4.0})
+    optimizer.param_groups.insert(0, removed)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="2 values of lr_lambda for 4 groups"):
+            schedule.step()
+        assert schedule.lr_lambdas == functions
+    del optimizer.param_groups[2:]
+    schedule.step()
+    assert schedule.get_last_lr() == [1.0, 6.0]
+
+
+def test_restarts_go_on_from_a_part_of_an_epoch_and_from_what_is_set() -> None:
+    rates = []
+    for lib in (tw, pytest.importorskip("torch")):
+        optimizer = lib.optim.SGD([lib.ones(1).requires_grad_()], lr=1.0)
+        schedule = lib.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, 3, 2)
+        found = []
+        for epoch in (None, None, 1.5, None, None, None, 7.25, None, 2, None, None, None):
+            schedule.step(*([] if epoch is None else [epoch]))
+            found.append((*schedule.get_last_lr(), schedule.T_cur, schedule.T_i))
+        schedule.T_i = 5
+        for _ in range(6):
+            schedule.step()
+            found.append((*schedule.get_last_lr(), schedule.T_cur, schedule.T_i))
+        rates.append(found)
+    np.testing.assert_allclose(*rates, atol=1e-12)

@@ -23,6 +23,8 @@ Activation = str | Callable[[Tensor], Tensor]
 class _Layer(Module):
     """What encoder and decoder layers share: self-attention, the wide layers, where norms stand."""
 
+    dropout1: Dropout
+
     def __init__(
         self,
         d_model: int,

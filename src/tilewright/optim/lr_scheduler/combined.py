@@ -40,7 +40,7 @@ class SequentialLR(LRScheduler):
         self._schedulers = list(schedulers)
         self._milestones = list(milestones)
         self.optimizer = optimizer
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self._know_groups()
         self._restart()
         self.last_epoch = last_epoch + 1
 
@@ -85,7 +85,7 @@ class ChainedScheduler(LRScheduler):
         )
         self._schedulers = list(schedulers)
         self.optimizer = schedulers[0].optimizer
-        self.base_lrs = [group["initial_lr"] for group in self.optimizer.param_groups]
+        self._know_groups()
         self._last_lr = self._rates()
 
     def step(self) -> None:

@@ -79,6 +79,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_mult = T_mult
         self.eta_min = eta_min
         self.T_cur: float = last_epoch
+        if last_epoch >= 0:
+            self._place(last_epoch)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
@@ -89,17 +91,25 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         """Goes on to the next epoch, or to the one given."""
         if epoch is not None and epoch < 0:
             raise ValueError(f"CosineAnnealingWarmRestarts: epoch is at least 0, got {epoch}")
-        self._advance(self.last_epoch + 1 if epoch is None else epoch)
+        if epoch is not None or self.last_epoch < 0:
+            self._place(epoch or 0)
+            self._advance(math.floor(epoch or 0))
+            return
+        self.T_cur += 1
+        if self.T_cur >= self.T_i:
+            self.T_cur %= self.T_i
+            self.T_i *= self.T_mult
+        self._advance(self.last_epoch + 1)
 
-    def _advance(self, epoch: float) -> None:
+    def _place(self, epoch: float) -> None:
+        """The cycle of an epoch, and how far it is in there."""
         self.T_i, self.T_cur = self.T_0, epoch
         if self.T_mult == 1:
             self.T_cur = epoch % self.T_0
-        else:
-            while self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
-                self.T_i *= self.T_mult
-        super()._advance(math.floor(epoch))
+            return
+        while self.T_cur >= self.T_i:
+            self.T_cur -= self.T_i
+            self.T_i *= self.T_mult
 
 
 class OneCycleLR(LRScheduler):
@@ -270,12 +280,14 @@ class CyclicLR(LRScheduler):
                 group["lr"] = group["initial_lr"] = lr
         super().__init__(optimizer, last_epoch)
 
+    @property
+    def _by_group(self) -> tuple[str, ...]:  # type: ignore[override]
+        momenta = ("base_momentums", "max_momentums") if self.cycle_momentum else ()
+        return ("max_lrs", *momenta)
+
     def _take_groups(self) -> None:
         self._note_in_groups("initial_lr")
         super()._take_groups()
-        lists = ["max_lrs", *(["base_momentums", "max_momentums"] if self.cycle_momentum else [])]
-        for name in lists:
-            setattr(self, name, self._for_groups(name, getattr(self, name)))
 
     def get_lr(self) -> list[float]:
         cycles, place = divmod(self.last_epoch / self.total_size, 1.0)

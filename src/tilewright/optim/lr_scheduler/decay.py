@@ -22,7 +22,7 @@ class LambdaLR(LRScheduler):
     another number of functions than groups and for results that are not finite.
     """
 
-    _functions = ("lr_lambdas",)
+    _functions = _by_group = ("lr_lambdas",)
 
     def __init__(
         self,
@@ -32,10 +32,6 @@ class LambdaLR(LRScheduler):
     ) -> None:
         self.lr_lambdas = by_group("LambdaLR: lr_lambda", lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
-
-    def _take_groups(self) -> None:
-        super()._take_groups()
-        self.lr_lambdas = self._for_groups("lr_lambda", self.lr_lambdas)
 
     def get_lr(self) -> list[float]:
         return [
@@ -51,7 +47,7 @@ class MultiplicativeLR(LRScheduler):
     another number of functions than groups and for results that are not finite.
     """
 
-    _functions = ("lr_lambdas",)
+    _functions = _by_group = ("lr_lambdas",)
 
     def __init__(
         self,
@@ -61,10 +57,6 @@ class MultiplicativeLR(LRScheduler):
     ) -> None:
         self.lr_lambdas = by_group("MultiplicativeLR: lr_lambda", lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
-
-    def _take_groups(self) -> None:
-        super()._take_groups()
-        self.lr_lambdas = self._for_groups("lr_lambda", self.lr_lambdas)
 
     def get_lr(self) -> list[float]:
         if self.last_epoch == 0:

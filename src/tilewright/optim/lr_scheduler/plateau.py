@@ -25,6 +25,8 @@ class ReduceLROnPlateau(LRScheduler):
     TypeError where they are no numbers and for a measure that is none.
     """
 
+    _by_group = ("min_lrs",)
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -53,6 +55,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.optimizer = optimizer
         self.factor = factor
         self.min_lrs = values_by_group("ReduceLROnPlateau: min_lr", min_lr, self._groups())
+        self._known_groups = list(self._groups())
         self.patience = patience
         self.cooldown = cooldown
         self.eps = eps
@@ -97,8 +100,11 @@ class ReduceLROnPlateau(LRScheduler):
             return sign * value < sign * best - self.threshold
         return sign * value < sign * (best * (1 - sign * self.threshold))
 
+    def _take_groups(self) -> None:
+        """Their present rates are all that it goes on from."""
+
     def _reduce(self) -> None:
-        self.min_lrs = self._for_groups("min_lr", self.min_lrs)
+        self._follow_groups()
         for group, lowest in zip(self._groups(), self.min_lrs, strict=True):
             rate = max(group["lr"] * self.factor, lowest)
             if group["lr"] - rate > self.eps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -38,6 +39,8 @@ class LRScheduler:
     base_lrs: list[float]
     _last_lr: list[float]
     _functions: tuple[str, ...] = ()  # attributes that are functions of the user's
+    _by_group: tuple[str, ...] = ()  # lists by group beside `base_lrs`, settings in plural
+    _known_groups: list[Group]  # those that the lists belong to
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         check_optimizer(type(self).__name__, optimizer)
@@ -50,7 +53,7 @@ class LRScheduler:
                     f"{type(self).__name__}: group {i} has no 'initial_lr' to go on from epoch "
                     f"{last_epoch}; load the optimiser's state first"
                 )
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self._know_groups()
         self.last_epoch = last_epoch
         self.step()
 
@@ -84,10 +87,11 @@ class LRScheduler:
         for name in self._functions:
             _load_into(getattr(self, name), state_dict.get(name))
         vars(self).update({name: state_dict[name] for name in own})
+        self._known_groups = list(self._groups())
 
     def _advance(self, epoch: int) -> None:
-        self.last_epoch = epoch
         self._follow_groups()
+        self.last_epoch = epoch
         rates = self.get_lr()
         for lr in rates:
             check_number(type(self).__name__, "lr", lr)
@@ -95,15 +99,36 @@ class LRScheduler:
             group["lr"] = lr
         self._last_lr = self._rates()
 
+    def _know_groups(self) -> None:
+        self._known_groups = list(self._groups())
+        self.base_lrs = [group["initial_lr"] for group in self._known_groups]
+
     def _follow_groups(self) -> None:
-        if len(self.base_lrs) != len(self._groups()):
-            self._take_groups()
+        """Joins lists by group to the groups that there are now, in their order."""
+        groups, known = self._groups(), self._known_groups
+        if len(groups) == len(known) and all(map(operator.is_, groups, known)):
+            return
+        places = {id(group): i for i, group in enumerate(known)}
+        kept = [places[id(group)] for group in groups if id(group) in places]
+        if kept or len(groups) != len(known):  # else the same ones anew, as in a copy
+            self._join_lists(kept or list(range(len(known))))
+        self._known_groups = list(groups)
+
+    def _join_lists(self, kept: list[int]) -> None:
+        lists = {name: getattr(self, name) for name in self._by_group}
+        joined = {
+            name: self._for_groups(name[:-1], [values[i] for i in kept if i < len(values)])
+            for name, values in lists.items()
+        }
+        self._take_groups()
+        vars(self).update(joined)
 
     def _take_groups(self) -> None:
         """What depends on the groups, for those that the optimiser has now."""
+        base_lrs = dict(zip(map(id, self._known_groups), self.base_lrs, strict=False))
         for group in self._groups():
             group.setdefault("initial_lr", group["lr"])
-        self.base_lrs = [group["initial_lr"] for group in self._groups()]
+        self.base_lrs = [base_lrs.get(id(g), g["initial_lr"]) for g in self._groups()]
 
     def _for_groups(self, what: str, values: list[Any]) -> list[Any]:
         """Values by group for the groups that there are now, where all have the same."""
@@ -158,7 +183,7 @@ _FUNCTIONS = (
 
 
 def _is_saved(name: str, value: Any) -> bool:
-    if name in ("optimizer", "_schedulers"):
+    if name in ("optimizer", "_schedulers", "_known_groups"):
         return False
     items = value if isinstance(value, list) else [value]
     return not any(isinstance(item, _FUNCTIONS) for item in items)
