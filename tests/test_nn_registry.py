@@ -513,3 +513,13 @@ def test_mappings_are_the_modules_own():
     assert next(reversed(nn.BatchNorm1d(2)._buffers)) == "num_batches_tracked"
     with pytest.raises(KeyError):
         layer._modules["nothing"]
+
+
+def test_axes_by_either_name_follow() -> None:
+    softmax, flatten, x = nn.Softmax(1), nn.Flatten(), tw.ones((2, 3, 4))
+    softmax.dim = 0
+    np.testing.assert_allclose(softmax(x).numpy(), np.full((2, 3, 4), 0.5))
+    assert softmax.axis == 0
+    flatten.start_dim, flatten.end_dim = 0, 1
+    assert flatten(x).shape == (6, 4)
+    assert (flatten.start_axis, flatten.end_axis) == (0, 1)

@@ -84,6 +84,17 @@ def test_an_ensemble_is_one_function() -> None:
         func.stack_module_state([models[0], models[0][0]])
     with pytest.raises(ValueError, match="different names"):
         func.stack_module_state([nn.Linear(2, 1), nn.Linear(2, 1, bias=False)])
+    with pytest.raises(ValueError, match="some modules train"):
+        func.stack_module_state([nn.Linear(2, 1), nn.Linear(2, 1).eval()])
+    frozen = nn.Linear(2, 1)
+    frozen.weight.requires_grad_(False)
+    with pytest.raises(ValueError, match="weight requires grad in some modules alone"):
+        func.stack_module_state([nn.Linear(2, 1), frozen])
+    parameters, _ = func.stack_module_state([frozen, frozen])
+    assert {name: x.requires_grad for name, x in parameters.items()} == {
+        "weight": False,
+        "bias": True,
+    }
 
 
 def test_random_numbers_are_refused_anew_or_the_same() -> None:

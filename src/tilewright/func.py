@@ -358,8 +358,8 @@ def stack_module_state(
     """Parameters and buffers of modules of one kind, each stacked along a new first dimension.
 
     For `vmap` over `functional_call`: an ensemble as one function. Parameters that require grad
-    give leaves that do. Raises ValueError for no modules, for modules of several classes and where
-    names or shapes differ.
+    give leaves that do. Raises ValueError for no modules, for modules of several classes or modes
+    and where names, shapes or what requires grad differ.
 
     Shapes: (number of models, *shape of the tensor). Types: all. Result: the same types.
     Source: PyTorch's torch.func.stack_module_state.
@@ -371,11 +371,17 @@ def stack_module_state(
     """
     if not models or len({type(model) for model in models}) > 1:
         raise ValueError("stack_module_state: expected modules of one class")
+    if len({model.training for model in models}) > 1:
+        raise ValueError(
+            "stack_module_state: some modules train, others do not; call train or eval"
+        )
     parameters = _stacked_by_name([dict(model.named_parameters()) for model in models])
     buffers = _stacked_by_name([dict(model.named_buffers()) for model in models])
-    for name, of_first in models[0].named_parameters():
-        if of_first.requires_grad:
-            parameters[name].requires_grad_()
+    for name, *tensors in zip(parameters, *(model.parameters() for model in models), strict=True):
+        asked = {tensor.requires_grad for tensor in tensors}
+        if len(asked) > 1:
+            raise ValueError(f"stack_module_state: {name} requires grad in some modules alone")
+        parameters[name].requires_grad_(asked.pop())
     return parameters, buffers
 
 

@@ -74,6 +74,10 @@ class _AlongAxis(Module):
         """The axis, by PyTorch's name."""
         return self.axis
 
+    @dim.setter
+    def dim(self, axis: int) -> None:
+        self.axis = axis
+
     def extra_repr(self) -> str:
         return f"axis={self.axis}"
 

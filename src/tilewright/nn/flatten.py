@@ -41,10 +41,18 @@ class Flatten(Module):
         """`start_axis`, by PyTorch's name."""
         return self.start_axis
 
+    @start_dim.setter
+    def start_dim(self, axis: int) -> None:
+        self.start_axis = axis
+
     @property
     def end_dim(self) -> int:
         """`end_axis`, by PyTorch's name."""
         return self.end_axis
+
+    @end_dim.setter
+    def end_dim(self, axis: int) -> None:
+        self.end_axis = axis
 
     def forward(self, x: Tensor) -> Tensor:
         start = self._axis(self.start_axis, x)
