@@ -34,9 +34,8 @@ Captured* capture(nb::callable function, const std::vector<Itself>& inputs) {
     Capture recording(tensors);
     captured = recording.finish(tensors_of(function(*arguments)));
   }
-  const Capture rehearsal(tensors, captured.get());
-  function(*arguments);
-  rehearsal.finish_rehearsal();
+  Capture rehearsal(tensors, captured.get());
+  rehearsal.finish_rehearsal(tensors_of(function(*arguments)));
   return captured.release();
 }
 

@@ -364,6 +364,7 @@ class Varying:
     def __init__(self) -> None:
         self.count = 0
         self.kept = [tw.ones((3,)), tw.zeros((3,))]
+        self.leaves = [tw.ones((3, 3), requires_grad=True) for _ in range(2)]
 
     def next(self) -> int:
         self.count += 1
@@ -384,6 +385,15 @@ VARYING = {
     "ended where it ran negative before": lambda self, x: -x if self.next() == 1 else None,
     "gave add another tensor": lambda self, x: x + self.kept[self.next() - 1],
     "gave multiply another tensor": lambda self, x: x * x if self.next() > 1 else x * 2,
+    "the result another tensor, or another part": lambda self, x: x[self.next()],
+    "the result another tensor, or": lambda self, x: (x * 1, x * 1)[self.next() - 1],
+    "the result another shape, layout": lambda self, x: x[: self.next()],
+    "the result another shape, layout or type": lambda self, x: x.T if self.next() > 1 else x,
+    "returned 2 tensors, and 1 before": lambda self, x: [x] * self.next(),
+    "gradients of other leaves": lambda self, x: setattr(self.leaves[self.next() - 1], "grad", x),
+    "a gradient another tensor": lambda self, x: setattr(
+        self.leaves[0], "grad", (x * 1, x * 1)[self.next() - 1]
+    ),
 }
 
 

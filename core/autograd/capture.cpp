@@ -415,7 +415,8 @@ void Capture::set_apart_host_work() {
   }
 }
 
-std::unique_ptr<Captured> Capture::finish(const std::vector<Tensor>& outputs) {
+// What the function returned, and what became of gradients.
+void Capture::note_results(const std::vector<Tensor>& outputs) {
   Captured& c = *out_;
   for (const Tensor& x : outputs) c.outputs_.push_back(layout_of(x, "the result"));
   for (std::size_t i = 0; i < c.gradients_.size(); ++i) {
@@ -426,6 +427,11 @@ std::unique_ptr<Captured> Capture::finish(const std::vector<Tensor>& outputs) {
     noted.assigned = !grad || grad->storage.operator->() != gradients_before_[i];
     if (grad && noted.assigned) noted.left = layout_of(grad, "a gradient");
   }
+}
+
+std::unique_ptr<Captured> Capture::finish(const std::vector<Tensor>& outputs) {
+  Captured& c = *out_;
+  note_results(outputs);
   for (const Captured::Buffer& buffer : c.buffers_)
     c.changes_what_is_held_ |= buffer.written && (buffer.role == Captured::Role::input ||
                                                   buffer.role == Captured::Role::kept);
@@ -445,9 +451,33 @@ std::unique_ptr<Captured> Capture::finish(const std::vector<Tensor>& outputs) {
   return std::move(out_);
 }
 
-void Capture::finish_rehearsal() const {
-  const std::size_t now = out_->calls_.size(), first = recorded_->calls_.size();
-  if (now < first) fail_varies("ended where it ran ", recorded_->calls_[now].op->name, " before");
+void Capture::compare_layout(const Captured::Layout& layout, const Captured::Layout& first,
+                             const char* what) const {
+  if (layout.at.buffer < 0 && first.at.buffer < 0) return;  // no gradient
+  compare_operand(layout.at, first.at, what);
+  if (layout.shape != first.shape || layout.strides != first.strides || layout.dtype != first.dtype)
+    fail_varies("gave ", what, " another shape, layout or type than before");
+}
+
+void Capture::finish_rehearsal(const std::vector<Tensor>& outputs) {
+  const Captured& first = *recorded_;
+  const std::size_t calls = out_->calls_.size();
+  if (calls < first.calls_.size())
+    fail_varies("ended where it ran ", first.calls_[calls].op->name, " before");
+  note_results(outputs);
+  const auto &results = out_->outputs_, &before = first.outputs_;
+  if (results.size() != before.size())
+    fail_varies("returned ", results.size(), " tensors, and ", before.size(), " before");
+  for (std::size_t i = 0; i < results.size(); ++i)
+    compare_layout(results[i], before[i], "the result");
+  if (out_->gradients_.size() != first.gradients_.size())
+    fail_varies("set gradients of other leaves than before");
+  for (std::size_t i = 0; i < first.gradients_.size(); ++i) {
+    const Captured::LeafGradient &a = out_->gradients_[i], &b = first.gradients_[i];
+    if (!a.leaf.is(b.leaf) || a.assigned != b.assigned || a.added_to != b.added_to)
+      fail_varies("set gradients of other leaves than before");
+    compare_layout(a.left, b.left, "a gradient");
+  }
 }
 
 }  // namespace tw

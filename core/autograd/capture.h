@@ -140,7 +140,8 @@ class Captured {
 //
 // What the frontend computes by itself (numbers, indices, which ops it calls) is part of the
 // recording, and no replay would know that it varies. So a recording is rehearsed: with `recorded`,
-// that of the first call on the same inputs, nothing is computed and each call must be the same.
+// that of the first call on the same inputs, nothing is computed and each call must be the same,
+// and so must be which tensors are returned.
 class Capture {
  public:
   explicit Capture(std::vector<Tensor> inputs, Captured* recorded = nullptr);
@@ -161,7 +162,7 @@ class Capture {
   // Ends the recording.
   std::unique_ptr<Captured> finish(const std::vector<Tensor>& outputs);
   // Ends the rehearsal.
-  void finish_rehearsal() const;
+  void finish_rehearsal(const std::vector<Tensor>& outputs);
 
  private:
   class Source;
@@ -170,9 +171,12 @@ class Capture {
   Captured::Layout layout_of(const Tensor& x, const char* op);
   void set_apart_host_work();
   void take_back_gradients();
+  void note_results(const std::vector<Tensor>& outputs);
   void compare_call(const Call& described) const;
   void compare_operand(const Captured::Place& place, const Captured::Place& first,
                        const char* op) const;
+  void compare_layout(const Captured::Layout& layout, const Captured::Layout& first,
+                      const char* what) const;
   void leave();
 
   std::unique_ptr<Captured> out_;
