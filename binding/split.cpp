@@ -17,11 +17,12 @@ bool read_parts(PyObject* object, Parts& out) {
   }
   out.one = false;
   if (!PyList_Check(object) && !PyTuple_Check(object)) return false;
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
     if (!read_integer(PySequence_Fast_GET_ITEM(object, i), number)) return false;
     out.numbers.push_back(number);
   }
-  return true;
+  return PySequence_Fast_GET_SIZE(object) == count;  // reading may have changed it
 }
 
 }  // namespace

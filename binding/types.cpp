@@ -288,6 +288,8 @@ static bool read_extents(PyObject* object, Shape& out, bool some_none) {
     out.push_back(extent);
     return true;
   }
+  // Reading an element may run Python, which may change the list.
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
     PyObject* const item = PySequence_Fast_GET_ITEM(object, i);
     if (some_none && item == Py_None)
@@ -296,7 +298,7 @@ static bool read_extents(PyObject* object, Shape& out, bool some_none) {
       return false;
     out.push_back(extent);
   }
-  return true;
+  return PySequence_Fast_GET_SIZE(object) == count;
 }
 bool read_shape(PyObject* object, Shape& out) { return read_extents(object, out, false); }
 bool read_sizes(PyObject* object, Shape& out) { return read_extents(object, out, true); }

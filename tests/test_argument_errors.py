@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import fractions
 import importlib
 import inspect
 import re
@@ -237,6 +238,19 @@ def test_setters_name_their_attribute(name: str) -> None:
     x = tw.ones((2,))
     with pytest.raises(TypeError, match=rf"^{name}: value must be .*, got "):
         setattr(x, name, Foreign())
+
+
+@pytest.mark.parametrize("number", [np.longdouble(1), np.clongdouble(1), fractions.Fraction(1, 2)])
+def test_numbers_of_types_that_tensors_lack_are_told(number: Any) -> None:
+    x = tw.ones((2,))
+    for name, call in (
+        ("full: fill_value", lambda: tw.full((2,), number)),
+        ("fill_: value", lambda: x.fill_(number)),
+        ("arange: start", lambda: tw.arange(number)),
+        ("add: other", lambda: x.add(fractions.Fraction(1))),
+    ):
+        with pytest.raises(TypeError, match=rf"^{name} must be .*a number, got an object of type"):
+            call()
 
 
 def test_errors_of_a_users_function_are_left_alone() -> None:

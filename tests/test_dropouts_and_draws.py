@@ -307,6 +307,20 @@ def test_random_of_a_type() -> None:
     assert (tw.ones((50, 2)).bernoulli_(chances).numpy() == [0.0, 1.0]).all()
 
 
+@pytest.mark.parametrize("dtype", [tw.float16, tw.bfloat16, tw.float32])
+def test_draws_of_narrow_types_are_finite(dtype: tw.dtype) -> None:
+    of: Any = {"dtype": dtype, "generator": generator()}
+    for x in (
+        tw.exponential(1e-5, (COUNT,), **of),
+        tw.cauchy(1.0, 1e3, (COUNT,), **of),
+        tw.log_normal(8.0, 4.0, (COUNT,), **of),
+        tw.zeros((COUNT,), dtype=dtype).cauchy_(0.0, 1e3, generator=of["generator"]),
+    ):
+        assert x.dtype == dtype
+        assert tw.isfinite(x).all()
+        assert tw.abs(x).max().item() >= 65504
+
+
 DRAWS_REFUSED: tuple[tuple[Any, type[Exception], str], ...] = (
     (lambda: tw.exponential(0.0, (2,)), ValueError, "lambd must be above 0"),
     (lambda: tw.exponential(1.0, (-2,)), ValueError, "negative extent"),

@@ -110,3 +110,12 @@ def test_errors(p: object, samples: int, error: type[Exception], text: str) -> N
     with pytest.raises(error) as caught:
         tw.multinomial(tw.asarray(p), samples)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("total", [1, 9])
+def test_counts_of_what_is_no_probability_are_refused(total: int) -> None:
+    """Unchecked by the distribution, refused by the draws: nothing is counted as 0."""
+    for p in ([float("nan"), 1.0], [float("inf"), 1.0], [0.0, 0.0], [1.0, 1.0, float("nan")]):
+        counts = tw.distributions.Multinomial(total, tw.tensor(p), validate_args=False)
+        with pytest.raises(ValueError, match="nan"):
+            counts.sample()

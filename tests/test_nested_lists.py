@@ -291,6 +291,25 @@ def test_a_list_that_changes_is_told():
         tw.asarray(items)
 
 
+def test_lists_of_ints_that_change_are_refused():
+    class Shrinking:
+        def __index__(self):
+            del items[1:]
+            return 0
+
+    x = tw.ones((2, 3, 4))
+    calls = {
+        "shape": lambda: tw.zeros(items),
+        "axes": lambda: x.sum(items),
+        "reshape": lambda: tw.zeros((0,)).reshape(items),
+        "parts": lambda: tw.split(x, items),
+    }
+    for name, call in calls.items():
+        items = [Shrinking(), 1, 2]
+        with pytest.raises((TypeError, ValueError)):
+            print(name, call())
+
+
 def test_elements_are_read_once():
     calls = []
 

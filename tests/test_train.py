@@ -59,6 +59,17 @@ SMALL = {"digits": small_digits, "shakespeare": small_text, "sine": job.Sine}
 EVERY = ["digits mlp", "digits cnn", "shakespeare lstm", "shakespeare gpt", "sine mlp"]
 
 
+class Growing(tw.nn.Module):
+    """A layer times a number that Python counts, which no recording can repeat."""
+
+    def __init__(self, layer, count):
+        self.layer = layer
+        self.count = count
+
+    def forward(self, x):
+        return self.layer(x) * next(self.count)
+
+
 class StopError(Exception):
     pass
 
@@ -417,6 +428,28 @@ class TestText:
             assert abs(logits - net(tw.asarray([[1, 2]]))[0, -1]).max().item() < 1e-5
         assert cache.recorded is None
         assert cache.length == 2
+        with tw.no_grad():  # with kernels that can
+            logits, _ = net.follow([3], cache)
+            assert abs(logits - net(tw.asarray([[1, 2, 3]]))[0, -1]).max().item() < 1e-5
+        assert cache.refused == ""
+        assert cache.recorded is not None
+
+    def test_a_refusal_is_of_the_model_as_it_was(self):
+        task, options = small("shakespeare gpt")
+        net = job.build_model(task, options)
+        norm, count = net.ln_f, iter(range(1, 100))
+        with tw.no_grad():
+            net.ln_f = Growing(norm, count)
+            _, cache = net.follow([1, 2])
+            net.follow([3], cache)
+            assert "gave multiply the number" in cache.refused
+            before = next(count)
+            net.follow([4], cache)
+            assert next(count) == before + 2  # called once, nothing is tried again
+            net.ln_f = norm
+            net.follow([5], cache)
+        assert cache.refused == ""
+        assert cache.recorded is not None
 
     def test_what_cannot_be(self):
         task, options = small("shakespeare lstm")

@@ -39,24 +39,30 @@ Wanted wanted(const Use& use, int first, DType otherwise = default_dtype()) {
   return {shape, dtype, generator_of(use.words, first + 2)};
 }
 
+// In its type, in which all draws are finite.
+Tensor drawn_in(const Tensor& x, DType dtype) {
+  constexpr double kLargest16 = 65504;  // of float16; wider types are as wide as the formulas'
+  return astype(dtype == DType::float16 ? clip(x, -kLargest16, kLargest16) : x, dtype);
+}
+
 void exponential_body(const Use& use, Tensor* out) {
   const double rate = use.words.real(0);
   if (!(rate > 0)) fail(ErrorKind::value, "exponential: lambd must be above 0, got ", rate);
   const Wanted w = wanted(use, 1);
-  out[0] = astype(-log(w.unit()) / rate, w.dtype);
+  out[0] = drawn_in(-log(w.unit()) / rate, w.dtype);
 }
 void cauchy_body(const Use& use, Tensor* out) {
   const double median = use.words.real(0), sigma = use.words.real(1);
   if (!(sigma > 0)) fail(ErrorKind::value, "cauchy: sigma must be above 0, got ", sigma);
   const Wanted w = wanted(use, 2);
-  out[0] = astype(tan((w.unit() - 0.5) * std::numbers::pi) * sigma + median, w.dtype);
+  out[0] = drawn_in(tan((w.unit() - 0.5) * std::numbers::pi) * sigma + median, w.dtype);
 }
 void log_normal_body(const Use& use, Tensor* out) {
   const double deviation = use.words.real(1);
   if (!(deviation > 0)) fail(ErrorKind::value, "log_normal: std must be above 0, got ", deviation);
   const Wanted w = wanted(use, 2);
   const DType type = w.wide() ? DType::float64 : DType::float32;
-  out[0] = astype(exp(normal(w.generator, w.shape, use.words.real(0), deviation, type)), w.dtype);
+  out[0] = drawn_in(exp(normal(w.generator, w.shape, use.words.real(0), deviation, type)), w.dtype);
 }
 // How many trials it takes until one succeeds.
 void geometric_body(const Use& use, Tensor* out) {

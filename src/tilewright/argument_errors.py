@@ -251,6 +251,14 @@ def _is_real(value: object) -> bool:
     return hasattr(value, "__float__") and _kind(value) in "biufc"
 
 
+def _is_number(value: Any) -> bool:
+    """Whether it has a type that results can take: a long double and a fraction have none."""
+    dtype = str(getattr(value, "dtype", ""))
+    return isinstance(value, (int, float, complex)) or (
+        isinstance(getattr(_core, dtype, None), _core.dtype) and value.ndim == 0
+    )
+
+
 def _is_index(value: Any) -> bool:
     if isinstance(value, _core.Tensor):
         return value.size == 1 and not value.is_floating_point() and not value.is_complex()
@@ -305,7 +313,12 @@ def _is_sequence(annotation: Any) -> bool:
 
 
 def _fits(annotation: Any, value: object) -> bool:
-    return any(_fits_one(part, value) for part in _alternatives(annotation))
+    parts = _alternatives(annotation)
+    if {_last_name(part) for part in parts} >= _NUMBER:
+        if _is_number(value):
+            return True
+        parts = [part for part in parts if _last_name(part) not in _NUMBER]
+    return any(_fits_one(part, value) for part in parts)
 
 
 def _fits_one(annotation: Any, value: Any) -> bool:

@@ -170,7 +170,8 @@ class Cache:
     """Keys and values of a sequence's tokens so far, in memory for a whole context.
 
     `recorded` is the step of one token as `Gpt.follow` replays it, whose `calls()` are the ops and
-    their kernels; None before the first. `refused` says why there is none where it cannot be.
+    their kernels; None before the first. `refused` says why there is none where it cannot be, of
+    the model as it was then.
     """
 
     def __init__(self, model: Gpt) -> None:
@@ -184,6 +185,7 @@ class Cache:
         self.recorded: Any = None
         self._recorded_of: Any = None
         self.refused = "" if self.device == "cpu" else f"on {self.device}"
+        self._refused_of: Any = None
         self._hook_changes = -1
         self._has_hooks = False
 
@@ -204,12 +206,27 @@ class Cache:
         if changes != self._hook_changes:
             self._hook_changes = changes
             self._has_hooks = any(module._call_hooks is not None for module in model.modules())
+        if self._refused_of is not None and not self._is_refused_still(model):
+            self.refused, self._refused_of = "", None
         return not (self.refused or self._has_hooks or tw.is_grad_enabled())
 
     def _is_current(self, model: Gpt) -> bool:
         """Whether the recorded step is what the model would do now."""
         recorded = self.recorded is not None and self.recorded.is_current()
         return recorded and self._recorded_of.holds_for(model)
+
+    def _refuse(self, why: str, model: Gpt, inputs: list[Tensor]) -> None:
+        self.recorded = None
+        try:
+            settings = tw._core._capture(lambda *at: at, inputs)
+        except tw.StateError:
+            return  # within a recording of others: not of the model
+        self.refused, self._refused_of = why, (tw._core._ModuleState(model), settings)
+
+    def _is_refused_still(self, model: Gpt) -> bool:
+        """Whether the model, kernels, precision and autocast are what a step was refused for."""
+        state, settings = self._refused_of
+        return state.holds_for(model) and settings.is_current()
 
     def step(self, model: Gpt, token: int) -> Tensor:
         """Logits (symbols,) behind one token more: recorded once, then replayed."""
@@ -221,7 +238,7 @@ class Cache:
                 )
             except tw.StateError as refusal:
                 # Nothing that a second run does not write again.
-                self.recorded, self.refused = None, str(refusal)
+                self._refuse(str(refusal), model, inputs)
                 called: Tensor = model(inputs[0], self)[0, -1]
                 return called
             self._recorded_of = tw._core._ModuleState(model)
