@@ -13,8 +13,8 @@ from programs.engines import REFUSALS, OnTilewright, array_of, said
 from programs.program import Program, Step, data
 from tilewright import _core
 
-# Whose numbers may be scaled. A recording is made for both cases, by one node more, so that gradients
-# of gradients are added in another order.
+# Whose numbers may be scaled. Recordings are made for both cases, by one node more, so that
+# gradients of gradients are added in another order.
 SCALED = (".std(", ".var(")
 KINDS = {"leaf", "pure", "view", "write", "checkpoint"}
 
