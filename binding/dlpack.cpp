@@ -166,8 +166,8 @@ ForeignView view_of(const dlpack::TensorView& given, PyObject* producer) {
   if (given.ndim < 0)
     fail(ErrorKind::buffer, "from_dlpack: ", who, " says ndim ", given.ndim, ", which is negative");
   if (given.ndim > kMaxRank)
-    fail(ErrorKind::value, "from_dlpack: ", who, " has ", given.ndim, " axes, a tensor at most ",
-         kMaxRank);
+    fail(ErrorKind::value, "from_dlpack: ", who, ": a tensor has at most ", kMaxRank,
+         " dimensions, got ", given.ndim);
   if (given.ndim > 0 && !given.shape)
     fail(ErrorKind::buffer, "from_dlpack: ", who, " says ndim ", given.ndim, ", but has no shape");
   ForeignView view{given.data, given.byte_offset, Shape(), Strides(given.ndim, 0),
