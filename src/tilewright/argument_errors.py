@@ -255,7 +255,7 @@ def _is_number(value: Any) -> bool:
     """Whether it has a type that results can take: a long double and a fraction have none."""
     dtype = str(getattr(value, "dtype", ""))
     return isinstance(value, (int, float, complex)) or (
-        isinstance(getattr(_core, dtype, None), _core.dtype) and value.ndim == 0
+        isinstance(getattr(_core, dtype, None), _core.dtype) and getattr(value, "ndim", None) == 0
     )
 
 
