@@ -69,7 +69,6 @@ class AsFunction(OnTilewright):
             if step.kind != "leaf":
                 self.perform(step, self.values)
         terms = [self.values[i] for i in self.program.terms]
-        self.exact = len(terms) + len(leaves)
         loss = sum(terms[1:], terms[0])
         first = tw.grad(loss, leaves, create_graph=True, allow_unused=True)
         used = [g for g in first if g is not None and g.requires_grad]
@@ -77,6 +76,7 @@ class AsFunction(OnTilewright):
         if used:
             total = sum((g.square().sum() for g in used[1:]), used[0].square().sum())
             second = list(tw.grad(total, leaves, allow_unused=True))
+        self.exact = len(terms) + sum(g is not None for g in first)
         found = (*terms, *first, *second)
         return tuple(x.detach() for x in found if x is not None)
 
