@@ -377,8 +377,8 @@ def stack_module_state(
         )
     parameters = _stacked_by_name([dict(model.named_parameters()) for model in models])
     buffers = _stacked_by_name([dict(model.named_buffers()) for model in models])
-    for name, *tensors in zip(parameters, *(model.parameters() for model in models), strict=True):
-        asked = {tensor.requires_grad for tensor in tensors}
+    for name in parameters:
+        asked = {model.get_parameter(name).requires_grad for model in models}
         if len(asked) > 1:
             raise ValueError(f"stack_module_state: {name} requires grad in some modules alone")
         parameters[name].requires_grad_(asked.pop())

@@ -125,12 +125,13 @@ class LRScheduler:
 
     def _take_groups(self) -> None:
         """What depends on the groups, for those that the optimiser has now."""
-        base_lrs: dict[int, Any] = dict(
-            zip(map(id, self._known_groups), self.base_lrs, strict=False)
-        )
+        base_lrs = dict(zip(map(id, self._known_groups), self.base_lrs, strict=False))
         for group in self._groups():
             group.setdefault("initial_lr", group["lr"])
-        self.base_lrs = [base_lrs.get(id(g), g["initial_lr"]) for g in self._groups()]
+        self.base_lrs = [
+            base_lrs[id(group)] if id(group) in base_lrs else group["initial_lr"]
+            for group in self._groups()
+        ]
 
     def _for_groups(self, what: str, values: list[Any]) -> list[Any]:
         """Values by group for the groups that there are now, where all have the same."""
