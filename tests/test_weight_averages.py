@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -306,3 +307,25 @@ def test_averages_of_16_bits_go_on(dtype):
     averaged["multi"].module.weight.detach().fill_(-4.0)
     averaged["multi"].update_parameters(model)
     assert averaged["multi"].module.weight.item() == pytest.approx(-3.994, rel=2**-8)
+
+
+def test_averaged_models_are_pickled_with_their_functions() -> None:
+    averages = swa_utils
+    for settings in (
+        {},
+        {"multi_avg_fn": averages.get_swa_multi_avg_fn()},
+        {"multi_avg_fn": averages.get_ema_multi_avg_fn(0.75)},
+        {"avg_fn": averages.get_ema_avg_fn(0.75)},
+        {"avg_fn": averages.get_swa_avg_fn()},
+    ):
+        model = nn.Linear(2, 1)
+        averaged = averages.AveragedModel(model, **settings)
+        averaged.update_parameters(model)
+        model, twin = pickle.loads(pickle.dumps((model, averaged)))
+        with tw.no_grad():
+            model.weight.add_(1)
+        before = averaged.module.weight.tolist()
+        twin.update_parameters(model)
+        assert averaged.module.weight.tolist() == before
+        averaged.update_parameters(model)
+        assert twin.module.weight.tolist() == averaged.module.weight.tolist() != before

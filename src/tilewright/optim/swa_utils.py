@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import tilewright as tw
@@ -31,37 +32,48 @@ def _check_decay(name: str, decay: Any) -> None:
         raise ValueError(f"{name}: decay lies in [0, 1], got {decay}")
 
 
+# Functions of the module, so that models which hold them can be pickled.
+def _exponential(
+    decay: float, averages: Sequence[Tensor], weights: Sequence[Tensor], count: int
+) -> None:
+    _move(averages, weights, 1 - decay)
+
+
+def _equal(averages: Sequence[Tensor], weights: Sequence[Tensor], count: int) -> None:
+    _move(averages, weights, 1 / (count + 1))
+
+
+def _exponential_of_one(decay: float, average: Tensor, weight: Tensor, count: Any) -> Tensor:
+    return decay * average + (1 - decay) * weight
+
+
+def _equal_of_one(average: Tensor, weight: Tensor, count: Any) -> Tensor:
+    return average + (weight - average) / (count + 1)
+
+
 def get_ema_multi_avg_fn(decay: float = 0.999) -> _Average:
     """average = decay · average + (1 - decay) · weight, for `AveragedModel`.
 
     Raises TypeError for a decay that is no number and ValueError for one outside [0, 1].
     """
     _check_decay("get_ema_multi_avg_fn", decay)
-
-    def average(averages: Sequence[Tensor], weights: Sequence[Tensor], count: int) -> None:
-        _move(averages, weights, 1 - decay)
-
-    return average
+    return partial(_exponential, decay)
 
 
 def get_swa_multi_avg_fn() -> _Average:
     """The equal average of all weights so far, for `AveragedModel`."""
-
-    def average(averages: Sequence[Tensor], weights: Sequence[Tensor], count: int) -> None:
-        _move(averages, weights, 1 / (count + 1))
-
-    return average
+    return _equal
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> _OneAverage:
     """The same of one tensor, as `avg_fn` of `AveragedModel`; errors likewise."""
     _check_decay("get_ema_avg_fn", decay)
-    return lambda average, weight, count: decay * average + (1 - decay) * weight
+    return partial(_exponential_of_one, decay)
 
 
 def get_swa_avg_fn() -> _OneAverage:
     """The equal average of one tensor's values so far, as `avg_fn` of `AveragedModel`."""
-    return lambda average, weight, count: average + (weight - average) / (count + 1)
+    return _equal_of_one
 
 
 def _move(averages: Sequence[Tensor], weights: Sequence[Tensor], share: float) -> None:
