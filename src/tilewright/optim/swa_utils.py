@@ -48,7 +48,8 @@ def _exponential_of_one(decay: float, average: Tensor, weight: Tensor, count: An
 
 
 def _equal_of_one(average: Tensor, weight: Tensor, count: Any) -> Tensor:
-    return average + (weight - average) / (count + 1)
+    moved: Tensor = average + (weight - average) / (count + 1)
+    return moved
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> _Average:
