@@ -394,3 +394,23 @@ def test_both_halves_of_beta_follow() -> None:
     with pytest.raises(ValueError, match="Beta: concentration0 must be above 0"):
         d.concentration0 = -1.0
     assert d.concentration0.item() == 1.0
+
+
+def test_deviations_of_scales_whose_squares_leave_their_type() -> None:
+    of_scale = {
+        "Normal": lambda d, s: d.Normal(0 * s, s),
+        "HalfNormal": lambda d, s: d.HalfNormal(s),
+        "Laplace": lambda d, s: d.Laplace(0 * s, s),
+        "Gumbel": lambda d, s: d.Gumbel(0 * s, s),
+        "Uniform": lambda d, s: d.Uniform(0 * s, s),
+        "Exponential": lambda d, s: d.Exponential(1 / s),
+        "Gamma": lambda d, s: d.Gamma(0 * s + 9, 1 / s),
+    }
+    for name, make in of_scale.items():
+        one, *others = (
+            make(tw.distributions, tw.asarray(scale, dtype=tw.float32)).stddev.item() / scale
+            for scale in (1.0, 1e30, 1e-30)
+        )
+        variance = make(tw.distributions, tw.asarray(1.0)).variance.item()
+        assert others == [pytest.approx(one, rel=1e-5)] * 2, name
+        assert one == pytest.approx(variance**0.5, rel=1e-6), name

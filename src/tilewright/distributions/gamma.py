@@ -48,6 +48,10 @@ class Exponential(Distribution):
         return tw.zeros_like(self.rate)
 
     @property
+    def stddev(self) -> Tensor:
+        return 1 / self.rate
+
+    @property
     def variance(self) -> Tensor:
         return 1 / self.rate.square()
 
@@ -102,6 +106,10 @@ class Gamma(Distribution):
     @property
     def mode(self) -> Tensor:
         return ((self.concentration - 1) / self.rate).clip(0.0)
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.concentration.sqrt() / self.rate
 
     @property
     def variance(self) -> Tensor:

@@ -33,8 +33,12 @@ class Normal(LocationScale):
         return self.loc
 
     @property
+    def stddev(self) -> Tensor:
+        return self.scale
+
+    @property
     def variance(self) -> Tensor:
-        return self.scale.square()
+        return self.stddev.square()
 
     def _draw(self, shape: tuple[int, ...], generator: Any) -> Tensor:
         noise = tw.randn(*shape, dtype=self.loc.dtype, device=self.loc.device, generator=generator)
@@ -81,6 +85,10 @@ class HalfNormal(Distribution):
     @property
     def mode(self) -> Tensor:
         return tw.zeros_like(self.scale)
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale * math.sqrt(1 - 2 / math.pi)
 
     @property
     def variance(self) -> Tensor:

@@ -35,6 +35,10 @@ class Laplace(LocationScale):
         return self.loc
 
     @property
+    def stddev(self) -> Tensor:
+        return math.sqrt(2) * self.scale
+
+    @property
     def variance(self) -> Tensor:
         return 2 * self.scale.square()
 
@@ -168,6 +172,10 @@ class Gumbel(LocationScale):
     @property
     def mean(self) -> Tensor:
         return self.loc + self.scale * _EULER
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale * (math.pi / math.sqrt(6))
 
     @property
     def variance(self) -> Tensor:

@@ -40,6 +40,10 @@ class Uniform(Distribution):
         return tw.full_like(self.low, math.nan)  # none is
 
     @property
+    def stddev(self) -> Tensor:
+        return (self.high - self.low) / math.sqrt(12)
+
+    @property
     def variance(self) -> Tensor:
         return (self.high - self.low).square() / 12
 

@@ -13,9 +13,11 @@ class OptimizerHook:
     It is the hook's key as well, which no other hook has in this process or after a copy.
     """
 
-    def __init__(self, hooks: Hooks, hook: Callable[..., Any], prepend: bool = False) -> None:
+    def __init__(
+        self, hooks: Hooks, hook: Callable[..., Any], prepend: bool = False, of: str = "states"
+    ) -> None:
         if not callable(hook):
-            raise TypeError(f"a hook of optimizers is a function, got {type(hook).__name__}")
+            raise TypeError(f"a hook of {of} is a function, got {type(hook).__name__}")
         self._hooks = hooks
         others = dict(hooks) if prepend else {}
         for other in others:
@@ -49,7 +51,7 @@ class HookedOptimizer:
         As in PyTorch `args` begins with the optimizer. Raises TypeError for what is no function.
         Source: PyTorch's torch.optim.Optimizer.register_step_pre_hook.
         """
-        return OptimizerHook(self._pre_hooks, hook)
+        return OptimizerHook(self._pre_hooks, hook, of="steps")
 
     def register_step_post_hook(self, hook: Callable[..., None]) -> OptimizerHook:
         """Calls hook(optimizer, args, kwargs) after each step.
@@ -57,7 +59,7 @@ class HookedOptimizer:
         Raises TypeError for what is no function. Source: PyTorch's
         torch.optim.Optimizer.register_step_post_hook.
         """
-        return OptimizerHook(self._post_hooks, hook)
+        return OptimizerHook(self._post_hooks, hook, of="steps")
 
     def register_state_dict_pre_hook(
         self, hook: Callable[[Any], None], prepend: bool = False
