@@ -226,7 +226,7 @@ class Cache:
     def _is_refused_still(self, model: Gpt) -> bool:
         """Whether the model, kernels, precision and autocast are what a step was refused for."""
         state, settings = self._refused_of
-        return state.holds_for(model) and settings.is_current()
+        return bool(state.holds_for(model) and settings.is_current())
 
     def step(self, model: Gpt, token: int) -> Tensor:
         """Logits (symbols,) behind one token more: recorded once, then replayed."""
