@@ -66,4 +66,12 @@ std::string errors_of(const OpRecord& op) {
   return text + ".";
 }
 
+std::string errors_in_place(bool takes_others) {
+  return std::string(
+             "\nIn place it also raises RuntimeError for a leaf that requires grad while ops are "
+             "recorded, ") +
+         (takes_others ? "ValueError where the result is larger, " : "") +
+         "TypeError where its type is none that the tensor takes.";
+}
+
 }  // namespace tw::binding

@@ -10,10 +10,7 @@ namespace tw::binding {
 // parameters and hold for every op that has such. An op's help names its own.
 std::string errors_of(const OpRecord& op);
 
-// What a form in place raises beside what its op does.
-inline constexpr char kErrorsInPlace[] =
-    "\nIn place it also raises RuntimeError for a leaf that requires grad while ops are recorded, "
-    "ValueError where the result is larger, TypeError where its type is none that the tensor "
-    "takes.";
+// What a form in place raises beside what its op does, which takes other tensors or does not.
+std::string errors_in_place(bool takes_others);
 
 }  // namespace tw::binding

@@ -304,7 +304,12 @@ template <class Shown> std::string RecordFunction::text(Shown shown) const {
 std::string RecordFunction::help() const {
   const std::string help = op_.help + errors_of(op_);
   if (!in_place_) return help;
-  return "`" + std::string(op_.name) + "`, written in place. " + help + kErrorsInPlace;
+  bool takes_others = false;
+  for (const Parameter& p : signature_.parameters)
+    takes_others |=
+        p.is_operand() && p.kind != Kind::number && &p != &signature_.parameters.front();
+  return "`" + std::string(op_.name) + "`, written in place. " + help +
+         errors_in_place(takes_others);
 }
 
 nb::tuple RecordFunction::native_signature() const {

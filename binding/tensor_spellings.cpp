@@ -162,7 +162,7 @@ void bind_arithmetic() {
              return self;
            },
            "other"_a, nb::kw_only(), "alpha"_a = 1,
-           (help + " Written in place." + kErrorsInPlace).c_str());
+           (help + " Written in place." + errors_in_place(true)).c_str());
   }
 }
 
@@ -224,7 +224,7 @@ void bind_division() {
         return self;
       },
       "other"_a, nb::kw_only(), "rounding_mode"_a = nb::none(),
-      (help + " Written in place." + kErrorsInPlace).c_str());
+      (help + " Written in place." + errors_in_place(true)).c_str());
 }
 
 // An extent of -1 keeps the axis, as in PyTorch.
@@ -383,7 +383,7 @@ void bind_python() {
         return self;
       },
       nb::kw_only(), "decimals"_a = 0,
-      (std::string("`round`, written in place.") + kErrorsInPlace).c_str());
+      (std::string("`round`, written in place.") + errors_in_place(true)).c_str());
   method(
       "nonzero",
       [](nb::object x, bool as_tuple) -> nb::object {

@@ -351,7 +351,7 @@ def test_a_users_layer_keeps_pythons_order_of_base_classes() -> None:
 
 # A call in a message: name(. Words of formulas and signatures that are no functions of ours.
 CALLED = re.compile(r"(?<![\w.])((?:\w+\.)*[a-z_]\w*)\(")
-NO_FUNCTIONS = {"callback", "f", "function", "g", "hook"}
+NO_FUNCTIONS = {"callback", "f", "function", "g", "hook", "jvp"}
 
 
 def literals(node: ast.AST) -> Iterator[str]:
@@ -431,7 +431,7 @@ def _is_argument(name: str) -> bool:
             names |= set(inspect.signature(value).parameters)
         except ValueError:
             continue
-    return name in names | {"spill_dir", "memory_bytes", "quota_bytes"}
+    return name in names | {"has_aux", "spill_dir", "memory_bytes", "quota_bytes"}
 
 
 def test_documentation_names_what_exists() -> None:

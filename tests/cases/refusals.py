@@ -516,6 +516,8 @@ LAYERS = joined(
 
 N, U = tw.distributions.Normal, tw.distributions.Uniform
 FUNCTIONALS = joined(
+    each(F, "celu_", lambda f: f(tw.ones(2), 0.0)),
+    each(F, "hardtanh_", lambda f: f(tw.ones(2), 1.0, -1.0)),
     each(
         TW,
         "bartlett_window blackman_window hamming_window hann_window kaiser_window",
