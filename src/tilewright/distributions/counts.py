@@ -335,7 +335,8 @@ class Multinomial(Counts):
             return self._draw_by_trials(shape, generator)
         p = self.probs.detach()
         behind = p.flip(-1).cumsum(-1).flip(-1)  # with the class itself, so that the last has all
-        shares = tw.where(p == 0, 0.0, p / behind).clip(0.0, 1.0)  # NaN stays, and is refused
+        shares = (p / behind).clip(0.0, 1.0)
+        shares = tw.where(p > 0, shares, tw.where(p == 0, 0.0, math.nan))  # NaN is refused
         left = tw.full(shape[:-1], float(self.total_count), dtype=p.dtype, device=p.device)
         counts = []
         for i in range(self.event_shape[0]):
