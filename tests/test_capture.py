@@ -408,6 +408,18 @@ def test_what_varies_in_python_is_refused(text):
     assert (x[0] + 1).tolist() == [2.0] * 3  # nothing is recorded any more
 
 
+@pytest.mark.parametrize("make", [lambda x: x.detach(), lambda x: x * 1.0, lambda x: tw.ones(3)])
+def test_leaves_may_be_made_inside(make):
+    def step(x):
+        leaf = make(x).detach().requires_grad_()
+        (leaf * leaf * x).sum().backward()
+        return leaf.grad
+
+    x = tw.asarray([1.0, 2.0, 3.0])
+    recorded = _core._capture(step, [tw.ones((3,))])
+    assert recorded.replay([x])[0].tolist() == step(x).tolist()
+
+
 def test_numbers_that_are_computed_alike_are_constants():
     shape = (4, 9)
     step = _core._capture(lambda x: x * (1 / math.sqrt(x.shape[-1])) + 10**6, [tw.ones(shape)])
