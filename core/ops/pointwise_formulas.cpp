@@ -88,10 +88,11 @@ Tensor one_minus_square(const Tensor& x) {
   const Tensor size = is_complex(x.dtype()) ? magnitude(x) : abs(x);
   return where(size < 0.5, 1 - x * x, (1 - x) * (1 + x));
 }
-// The square of tanh by e^(-2 |x|), of which 1 - tanh(x)^2 has all digits.
+// The square of tanh, away from 0 by e^(-2 |x|), of which 1 - tanh(x)^2 has all digits.
 Tensor tanh_square(const Tensor& x) {
-  const Tensor less = expm1(-2 * abs(x)), t = less / (2 + less);
-  return t * t;
+  const Tensor size = abs(x), far = size > 0.5, near = tanh(where(far, 0, x));
+  const Tensor less = exp(-2 * where(far, size, 1)), t = (1 - less) / (1 + less);
+  return where(far, t * t, near * near);
 }
 // With q = sigmoid(-x): tanh(softplus(x)) = (1 - q^2) / (1 + q^2), on each side by what is small.
 Tensor mish_slope(const Tensor& x) {
