@@ -200,8 +200,11 @@ class TestLeavesThatTheGraphHolds:
         alive = weakref.ref(x)
         y = x * 2.0
         del x
-        alive().data = tw.zeros(3)
+        alive().data = tw.zeros(2)
         y.sum().backward()
+        assert alive().grad.tolist() == [2.0, 2.0]
+        del y
+        gc.collect()
         assert alive() is None
 
     def test_a_recorded_grad_does_not_keep_its_leaf(self):

@@ -190,6 +190,7 @@ class Optimizer(HookedOptimizer):
             return {name: [state[name] for state in states] for name in names}
         except KeyError:
             for param, state in zip(params, states, strict=True):
+                state.setdefault("step", 0)  # the first entry, as in a state that was loaded
                 for name in self.names_for(group, param):
                     if state.get(name) is None:
                         state[name] = self.new_state(name, group, param)
