@@ -84,13 +84,8 @@ void finalize(PyObject* self) {
   Py_INCREF(self);
 }
 
-void deallocate(PyObject* self) {
+void drop_object(PyObject* self) {
   TensorObject* object = as_object(self);
-  if (Py_TYPE(self) == tensor_type && is_needed(object)) [[unlikely]] {
-    if (object->watched) PyObject_GC_UnTrack(self);
-    Py_SET_REFCNT(self, 1);
-    return leave_to_header(object);
-  }
   if (object->watched || Py_TYPE(self) != tensor_type) [[unlikely]] {
     PyObject_GC_UnTrack(self);
     unwatch(object);
@@ -104,6 +99,23 @@ void deallocate(PyObject* self) {
     type->tp_free(self);
   }
   Py_DECREF(type);
+}
+
+[[gnu::noinline, gnu::cold]] void drop_or_leave(PyObject* self) {
+  TensorObject* const object = as_object(self);
+  if (!is_needed(object)) return drop_object(self);
+  if (object->watched) PyObject_GC_UnTrack(self);
+  Py_SET_REFCNT(self, 1);
+  leave_to_header(object);
+}
+
+void deallocate(PyObject* self) {
+  const TensorHeader* const header = as_object(self)->header;
+  // Of results no graph holds, and of a leaf that it holds: there is more to ask.
+  if (header && header->requires_grad && header->references != 1 && Py_TYPE(self) == tensor_type)
+      [[unlikely]]
+    return drop_or_leave(self);
+  drop_object(self);
 }
 
 // Tensor(x): another object over the header of x; what Python subclasses such as Parameter build

@@ -170,6 +170,24 @@ void Heap::map_region(std::size_t request, std::size_t bytes) {
   }
 }
 
+void* Heap::allocate_refilled(Cache& cache, std::size_t bytes) {
+  const int size_class = size_class_of(bytes);
+  refill(cache, size_class);
+  return hand_out(cache, size_class, bytes);
+}
+
+void Heap::release_drained(Cache& cache, void* block, std::size_t bytes) noexcept {
+  const int size_class = size_class_of(bytes);
+  drain(cache, size_class, kClasses.limit[size_class] / 2);
+  take_back(cache, size_class, block);
+}
+
+void* Heap::reported(Cache& cache, void* block, [[maybe_unused]] std::size_t bytes) {
+  report(cache);
+  unpoison(block, bytes);
+  return block;
+}
+
 void* Heap::allocate_large(Cache& cache, std::size_t request) {
   std::lock_guard lock(mutex);
   if (request > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) / 2)

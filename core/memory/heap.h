@@ -22,8 +22,9 @@ class Counter {
   std::int64_t get() const { return value_.load(std::memory_order_relaxed); }
   void set(std::int64_t value) { value_.store(value, std::memory_order_relaxed); }
   std::int64_t add(std::int64_t step) {
-    set(get() + step);
-    return get();
+    const std::int64_t sum = get() + step;
+    set(sum);
+    return sum;
   }
 
  private:
@@ -94,7 +95,7 @@ class Heap {
     if (bytes <= kLargestSmallBlock) [[likely]] {
       const int size_class = size_class_of(bytes);
       if (!cache.count[size_class]) [[unlikely]]
-        refill(cache, size_class);
+        return allocate_refilled(cache, bytes);
       return hand_out(cache, size_class, bytes);
     }
     return allocate_large(cache, bytes);
@@ -103,7 +104,10 @@ class Heap {
   void release(Cache& cache, void* block, std::size_t bytes) noexcept {
     if (bytes > kLargestSmallBlock) [[unlikely]]
       return release_large(cache, block);
-    take_back(cache, size_class_of(bytes), block);
+    const int size_class = size_class_of(bytes);
+    if (cache.count[size_class] == kClasses.limit[size_class]) [[unlikely]]
+      return release_drained(cache, block, bytes);
+    take_back(cache, size_class, block);
   }
   PoolStats stats();
   void reset_peaks();
@@ -112,6 +116,7 @@ class Heap {
   std::mutex mutex;  // guards everything
 
  private:
+  // What is seldom done is called last: the hot path of a small block needs no frame.
   void* hand_out(Cache& cache, int size_class, [[maybe_unused]] std::size_t bytes) {
     void* block = cache.pop(size_class);
     cache.counts.allocations.add(1);
@@ -119,16 +124,13 @@ class Heap {
     if (live > cache.peak_live.get()) {
       cache.peak_live.set(live);
       if (live > kReportBytes) [[unlikely]]
-        report(cache);
+        return reported(cache, block, bytes);
     }
     unpoison(block, bytes);
     return block;
   }
   void take_back(Cache& cache, int size_class, void* block) noexcept {
-    const std::uint32_t limit = kClasses.limit[size_class];
     poison(block, kClasses.bytes[size_class]);
-    if (cache.count[size_class] == limit) [[unlikely]]
-      drain(cache, size_class, limit / 2);
     cache.push(size_class, block);
     cache.counts.releases.add(1);
     const std::int64_t bytes = kClasses.bytes[size_class];
@@ -136,6 +138,9 @@ class Heap {
       report(cache);
   }
   void refill(Cache& cache, int size_class);
+  void* allocate_refilled(Cache& cache, std::size_t bytes);
+  void release_drained(Cache& cache, void* block, std::size_t bytes) noexcept;
+  void* reported(Cache& cache, void* block, std::size_t bytes);
   void* allocate_large(Cache& cache, std::size_t bytes);
   void release_large(Cache& cache, void* block) noexcept;
   void drain(Cache& cache, int size_class, std::uint32_t keep);

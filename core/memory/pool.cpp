@@ -53,14 +53,26 @@ inline Cache* cache_of_thread() { return own_cache ? own_cache : attach(); }
 
 }  // namespace
 
-void* pool_allocate(std::size_t bytes) {
-  Cache* const cache = cache_of_thread();
+// A thread's first block, in functions of their own: what comes after it needs no frame.
+[[gnu::noinline, gnu::cold]] static void* allocate_first(std::size_t bytes) {
+  Cache* const cache = attach();
   return the_heap->allocate(*cache, bytes);
+}
+[[gnu::noinline, gnu::cold]] static void release_first(void* block, std::size_t bytes) noexcept {
+  Cache* const cache = attach();
+  the_heap->release(*cache, block, bytes);
+}
+
+void* pool_allocate(std::size_t bytes) {
+  if (!own_cache) [[unlikely]]
+    return allocate_first(bytes);
+  return the_heap->allocate(*own_cache, bytes);
 }
 
 void pool_release(void* block, std::size_t bytes) noexcept {
-  Cache* const cache = cache_of_thread();
-  the_heap->release(*cache, block, bytes);
+  if (!own_cache) [[unlikely]]
+    return release_first(block, bytes);
+  the_heap->release(*own_cache, block, bytes);
 }
 
 PoolStats pool_stats() { return heap().stats(); }

@@ -12,9 +12,14 @@ namespace tw {
 
 namespace {
 
-Storage* fresh_storage() {
+Storage* unheard_storage() {
   auto* const storage = new (FreeList<Storage>::take()) Storage();
   storage->run = modes.run;
+  return storage;
+}
+
+Storage* fresh_storage() {
+  Storage* const storage = unheard_storage();
   if (Births::asked()) [[unlikely]]
     Births::note(*storage);
   return storage;
@@ -41,21 +46,23 @@ Ref<Storage> allocate_on(const Device* device, std::size_t bytes) {
   return Ref<Storage>(storage);
 }
 
-// Where a source is in force, or a device.
-[[gnu::noinline]] Ref<Storage> allocate_apart(std::size_t bytes) {
-  const Device* const device = modes.device;
-  BlockSource* source = modes.source ? modes.source->serving(device) : nullptr;
-  if (!source && device) source = device->source;
-  if (source) return allocate_from(*source, device, bytes);
-  return allocate_on(device, bytes);
-}
-
 [[gnu::noinline, gnu::cold]] void log_event(EventKind kind, const Storage* storage) {
   const void* id = storage->block ? static_cast<const void*>(storage->block) : storage;
   std::string text =
       note_memory(kind, id, storage->bytes, storage->device ? storage->device->name : "cpu");
   if (kind == EventKind::allocate && storage->block)
     storage->block->source->describe(*storage->block, std::move(text));
+}
+
+// Where a source is in force, or a device, or somebody hears of storages.
+[[gnu::noinline]] Ref<Storage> allocate_apart(std::size_t bytes) {
+  const Device* const device = modes.device;
+  BlockSource* source = modes.source ? modes.source->serving(device) : nullptr;
+  if (!source && device) source = device->source;
+  Ref<Storage> out = source ? allocate_from(*source, device, bytes) : allocate_on(device, bytes);
+  if (logs_memory()) [[unlikely]]
+    log_event(EventKind::allocate, out.get());
+  return out;
 }
 
 // Memory that several storages may show. Whoever holds references holds the frontend's lock, which
@@ -89,11 +96,15 @@ void Births::note(const Storage& storage) {
 }
 
 Ref<Storage> Storage::allocate(std::size_t bytes) {
-  Ref<Storage> out =
-      modes.device || modes.source ? allocate_apart(bytes) : allocate_on(nullptr, bytes);
-  if (logs_memory()) [[unlikely]]
-    log_event(EventKind::allocate, out.get());
-  return out;
+  // Whoever hears of storages is asked here alone: the way that is taken most needs no frame for
+  // it.
+  if (modes.device || modes.source || logs_memory() || Births::asked()) [[unlikely]]
+    return allocate_apart(bytes);
+  void* const data = pool_allocate(bytes);
+  Storage* const storage = unheard_storage();
+  storage->data = data;
+  storage->bytes = bytes;
+  return Ref<Storage>(storage);
 }
 
 Ref<Storage> Storage::borrow(void* data, std::size_t bytes, bool writable, void* owner,
@@ -129,21 +140,28 @@ void Storage::count_shared_change() {
       ++other.storage->version;
 }
 
+// Memory that is not the pool's.
+[[gnu::noinline]] static void destroy_apart(Storage* storage) noexcept {
+  if (storage->block)
+    storage->block->source->release(storage->block);
+  else if (storage->give_back)
+    storage->give_back(storage->owner);
+  else
+    storage->device->release(*storage->device, storage->data, storage->bytes);
+  FreeList<Storage>::give(storage);
+}
+
 void Storage::destroy(Storage* storage) noexcept {
   if (storage->shared_at) [[unlikely]]
     forget_shared(storage->shared_at);
   if (logs_memory() && !storage->give_back) [[unlikely]]
     log_event(EventKind::release, storage);
-  if (storage->block) {
-    storage->block->source->release(storage->block);
-  } else if (storage->give_back) {
-    storage->give_back(storage->owner);
-  } else if (storage->device) {
-    storage->device->release(*storage->device, storage->data, storage->bytes);
-  } else {
-    pool_release(storage->data, storage->bytes);
-  }
+  if (storage->block || storage->give_back || storage->device) [[unlikely]]
+    return destroy_apart(storage);
+  void* const data = storage->data;
+  const std::size_t bytes = storage->bytes;
   FreeList<Storage>::give(storage);
+  pool_release(data, bytes);
 }
 
 }  // namespace tw

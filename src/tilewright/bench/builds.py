@@ -1,7 +1,9 @@
 """Two installed builds against each other: each in a process of its own, by turns.
 
-A process's layout in memory moves small calls by some per cent, so a comparison takes several
-pairs of processes, and the middle of their ratios counts.
+A process's layout in memory moves small calls by up to a tenth, with the same instructions: so each
+process shifts its stack and its heap by a random amount, a comparison takes several pairs of
+processes, and the middle of their ratios counts.
+Source: Mytkowicz et al., "Producing wrong data without doing anything obviously wrong" (2009).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from random import randrange
 from statistics import geometric_mean, median
 from timeit import Timer
 from typing import Any
@@ -35,6 +38,7 @@ class Worker:
         """`build`: a Python, or a folder that holds the package; None: this one."""
         python, folder = _python_of(build)
         environment = os.environ | {"TILEWRIGHT_THREADS": str(threads)}
+        environment["TILEWRIGHT_BENCH_SHIFT"] = "." * randrange(4096)  # of the stack
         if folder:
             environment["PYTHONPATH"] = folder
         self._process = subprocess.Popen(

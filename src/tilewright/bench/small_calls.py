@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from random import randrange
 from timeit import Timer
 from typing import Any, NamedTuple
 
@@ -170,6 +171,9 @@ def answers(m: Any, lines: Iterator[str]) -> Iterator[str]:
 def main() -> None:
     """Answers what another process asks, of the build that this Python imports."""
     sys.path.pop(0)  # this file's folder, whose modules are no names to import by
+    # Addresses decide which loads wait for stores that have nothing to do with them (the lowest 12
+    # bits are what a processor compares first): another layout of the heap in each process.
+    shifts = [bytearray(randrange(520, 4096)) for _ in range(randrange(64))]  # noqa: F841
     import tilewright  # noqa: PLC0415  (the build that is timed)
 
     print(f"{tilewright.__version__} {os.path.dirname(tilewright.__file__)}", flush=True)
