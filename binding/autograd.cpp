@@ -1,9 +1,13 @@
 // Gradients, modes and hooks.
 #include <nanobind/stl/vector.h>
 
+#include "binding/attach.h"
+#include "binding/casters.h"
 #include "binding/cycles.h"
-#include "binding/function.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
+#include "binding/text.h"
 #include "core/autograd/backward.h"
 #include "core/autograd/capture.h"
 #include "core/autograd/custom.h"

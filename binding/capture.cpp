@@ -2,7 +2,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
 #include "core/runtime/registry.h"

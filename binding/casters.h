@@ -37,6 +37,10 @@ bool read_shape(PyObject* object, Shape& out);
 // The same with kNone for None, which leaves a size to the op.
 bool read_sizes(PyObject* object, Shape& out);
 PyObject* wrap_dims(const Dims& dims);
+// A measured number, or None where there is none.
+inline nb::object or_none(double value) {
+  return value > 0 ? nb::object(nb::float_(value)) : nb::none();
+}
 
 // A tensor argument of a function that is no op (backward, hooks, printing): forward hooks, which
 // may replace the value that an op reads, do not run for it.

@@ -1,5 +1,8 @@
 // GPUs in users' hands: what they are, what they hold, waiting for them.
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/cuda/compiler.h"
 #include "core/cuda/driver.h"
 #include "core/cuda/gpu.h"

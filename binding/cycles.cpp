@@ -2,13 +2,16 @@
 // all objects whose graphs lead to them, which no count of theirs says: so before each full
 // collection the graphs are searched (core/autograd/cycles.h), and each set of functions gets a
 // Group, an object of which each owner then holds one reference until the collection is over.
+#include "binding/casters.h"
 #include "binding/cycles.h"
+#include "binding/interchange.h"
+#include "binding/module.h"
+#include "binding/tensor_type.h"
 
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
-#include "binding/module.h"
 #include "core/autograd/cycles.h"
 
 namespace tw::binding {

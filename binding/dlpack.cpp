@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "binding/casters.h"
-#include "binding/function.h"
 #include "binding/gpu_interchange.h"
 #include "binding/interchange.h"
+#include "binding/text.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/memory/events.h"
 #include "core/runtime/mode_changes.h"
 #include "core/runtime/registry.h"

@@ -3,8 +3,6 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
-#include <string_view>
-
 namespace nb = nanobind;
 
 namespace tw::binding {
@@ -13,11 +11,5 @@ void create_function_types();
 // Puts every nanobind function of the module, and every method and setter of its classes, behind a
 // callable, and makes the functions and methods of all records. Runs when all others are bound.
 void present_functions(nb::module_& module);
-
-// A str as UTF-8; empty, which names nothing, where it has none: half of a pair of surrogates.
-std::string_view utf8_of(PyObject* text);
-
-// What a message says that it got: the value where it is short, else its type.
-std::string told(PyObject* value);
 
 }  // namespace tw::binding

@@ -1,5 +1,8 @@
 // What benchmarks ask of a GPU: a plain copy within its memory to compare with, versions.
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/base/error.h"
 #include "core/cuda/driver.h"
 #include "core/runtime/device.h"

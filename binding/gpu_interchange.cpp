@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "binding/casters.h"
-#include "binding/function.h"
 #include "binding/interchange.h"
+#include "binding/text.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
 #include "core/cuda/foreign.h"

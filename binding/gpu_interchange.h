@@ -3,7 +3,10 @@
 #pragma once
 #include <optional>
 
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/tensor/tensor.h"
 
 namespace tw::binding {

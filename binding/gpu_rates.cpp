@@ -1,7 +1,10 @@
 // How fast GPUs are taken to be, for `tilewright tune`.
 #include <nanobind/stl/map.h>
 
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/cuda/gpu.h"
 #include "core/cuda/matmul/rungs.h"
 #include "core/cuda/rates.h"

@@ -1,6 +1,8 @@
 // Streams and events of GPUs in users' hands, and memory that copies beside kernels need.
 #include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/base/error.h"
 #include "core/cuda/gpu.h"
 #include "core/cuda/pinned.h"

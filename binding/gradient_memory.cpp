@@ -1,6 +1,9 @@
 // Checkpointed functions, plans of backward passes, and temporary memory.
+#include "binding/casters.h"
 #include "binding/cycles.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/autograd/backward.h"
 #include "core/autograd/checkpoint.h"
 #include "core/autograd/planner.h"

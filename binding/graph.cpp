@@ -1,7 +1,10 @@
 // What a recorded graph holds, node by node: for tests that hold it to the ops' records.
 #include <queue>
 
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/autograd/op_node.h"
 #include "core/ops/create.h"
 

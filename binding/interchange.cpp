@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "binding/casters.h"
-#include "binding/function.h"
 #include "binding/gpu_interchange.h"
 #include "binding/nested_lists.h"
+#include "binding/text.h"
 #include "core/autograd/capture.h"
 #include "core/autograd/node.h"
 #include "core/base/error.h"

@@ -3,7 +3,10 @@
 #include <thread>
 #include <unordered_map>
 
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/base/env.h"
 #include "core/base/error.h"
 

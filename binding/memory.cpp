@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "binding/casters.h"
-#include "binding/function.h"
+#include "binding/interchange.h"
 #include "binding/ledger.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
+#include "binding/text.h"
 #include "core/autograd/capture.h"
 #include "core/base/env.h"
 #include "core/base/error.h"

@@ -1,7 +1,10 @@
 // The extension module: types first, then every part's functions.
 #include "binding/module.h"
 
+#include "binding/casters.h"
 #include "binding/function.h"
+#include "binding/interchange.h"
+#include "binding/tensor_type.h"
 #include "core/cpu/families.h"
 #include "core/cuda/families.h"
 #include "core/runtime/interruption.h"

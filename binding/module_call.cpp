@@ -2,7 +2,10 @@
 // Python of its own. Hooks, observers and errors are left to tilewright.nn.calling.
 #include <array>
 
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/memory/events.h"
 
 namespace tw::binding {

@@ -3,7 +3,10 @@
 // changes; what was seen is compared entry by entry, by identity, about a nanosecond each.
 #include <unordered_set>
 
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/tensor/tensor.h"
 
 namespace tw::binding {

@@ -1,8 +1,11 @@
 // Functions around ops that are no ops themselves, or return other things than tensors.
 #include <cstring>
 
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
 #include "binding/record.h"
+#include "binding/tensor_type.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
 #include "core/ops/apply.h"

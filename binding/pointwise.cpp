@@ -1,5 +1,8 @@
 // The pointwise table, for those who read it from Python.
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/ops/pointwise.h"
 
 namespace tw::binding {

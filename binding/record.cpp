@@ -6,8 +6,8 @@
 
 #include "binding/casters.h"
 #include "binding/documentation.h"
-#include "binding/function.h"
 #include "binding/interchange.h"
+#include "binding/text.h"
 #include "core/autograd/node.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"

@@ -1,5 +1,8 @@
 // Threads, instruction sets, devices and the kernel registry.
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/base/cpu_info.h"
 #include "core/base/env.h"
 #include "core/base/error.h"

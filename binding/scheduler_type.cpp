@@ -1,6 +1,9 @@
 // The scheduler's bookkeeping as a Python type: the workers' side, and figures.
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
 #include "binding/submission.h"
+#include "binding/tensor_type.h"
 
 namespace tw::binding {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "binding/function.h"
 #include "core/base/error.h"
+#include "binding/text.h"
 
 namespace tw::binding {
 

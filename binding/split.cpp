@@ -1,7 +1,11 @@
 // Functions and methods that give several tensors, in tuples.
 #include "core/ops/split.h"
 
+#include "binding/attach.h"
+#include "binding/casters.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 
 namespace tw::binding {
 

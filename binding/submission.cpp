@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "binding/function.h"
+#include "binding/text.h"
 
 namespace tw::binding {
 

@@ -1,10 +1,13 @@
 // Properties and methods of Tensor that are not on a hot path.
 #include <limits>
 
+#include "binding/attach.h"
+#include "binding/casters.h"
 #include "binding/cycles.h"
 #include "binding/gpu_interchange.h"
 #include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/autograd/backward.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"

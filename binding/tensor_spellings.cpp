@@ -2,9 +2,13 @@
 // name. Names that only differ (clone, unsqueeze) stand in spellings.cpp.
 #include <cmath>
 
+#include "binding/attach.h"
+#include "binding/casters.h"
 #include "binding/documentation.h"
-#include "binding/function.h"
+#include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
+#include "binding/text.h"
 #include "core/base/error.h"
 #include "core/ops/copy.h"
 #include "core/ops/pointwise.h"

@@ -8,8 +8,8 @@
 
 #include "binding/casters.h"
 #include "binding/cycles.h"
-#include "binding/function.h"
 #include "binding/interchange.h"
+#include "binding/text.h"
 #include "core/autograd/backward.h"
 #include "core/ops/apply.h"
 #include "core/ops/copy.h"

@@ -6,8 +6,10 @@
 
 #include <nanobind/stl/shared_ptr.h>
 
+#include "binding/casters.h"
 #include "binding/interchange.h"
 #include "binding/module.h"
+#include "binding/tensor_type.h"
 #include "core/autograd/capture.h"
 #include "core/autograd/node.h"
 #include "core/base/error.h"

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "binding/casters.h"
-#include "binding/function.h"
+#include "binding/text.h"
 #include "core/base/error.h"
 #include "core/runtime/device.h"
 #include "core/runtime/op.h"

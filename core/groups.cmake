@@ -28,7 +28,7 @@ set(TW_COLD_CORE_GROUPS
   "ops/ctc ops/diagonal ops/dropouts ops/embedding ops/gather ops/key_value_cache ops/random ops/random_draws ops/read
    ops/records ops/recurrent ops/recurrent_gradients"
   "ops/local_response ops/loss ops/nonzero ops/norm ops/order ops/pad ops/parts"
-  "ops/margin_loss ops/pair_distances ops/pointwise_formulas ops/pointwise_rows ops/pooling ops/product"
+  "ops/margin_loss ops/pair_distances ops/pointwise_formulas ops/pointwise_help ops/pointwise_rows ops/pooling ops/product"
   "ops/repeat ops/resample ops/scan ops/scatter ops/shuffle ops/split"
   "ops/sample ops/softmax ops/special ops/view_dtype ops/windows"
   "ops/range ops/total_norm ops/vector_loss"
@@ -40,7 +40,7 @@ set(TW_COLD_CORE_GROUPS
   "cuda/norm cuda/tiers"
   "memory/spill runtime/job_queues autograd/capture runtime/transfer runtime/signature")
 set(TW_BINDING_GROUPS
-  "function record interchange nested_lists buffers spellings types submission"
+  "function text record interchange nested_lists buffers spellings types submission"
   "task_type gpu_interchange cycles module_call split"
   "tensor_type transfer dlpack autograd gpu_streams ops")
 # What programs ask for now and then, with -O1.

@@ -242,7 +242,7 @@ CpuInfo read_cpu_info() {
 const char* name_of(Isa isa) {
   static constexpr const char* kNames[] = {
 #define TW_ISA(name, help) #name,
-#include "core/cpu/isa.inc"
+#include "core/base/instruction_sets.inc"
 #undef TW_ISA
   };
   return kNames[static_cast<int>(isa)];

@@ -9,12 +9,12 @@ namespace tw {
 
 enum class Isa : std::uint8_t {
 #define TW_ISA(name, help) name,
-#include "core/cpu/isa.inc"
+#include "core/base/instruction_sets.inc"
 #undef TW_ISA
 };
 #define TW_ISA(name, help) +1
 inline constexpr int kIsas = 0
-#include "core/cpu/isa.inc"
+#include "core/base/instruction_sets.inc"
     ;
 #undef TW_ISA
 const char* name_of(Isa isa);

@@ -1,5 +1,5 @@
 // Convolutions in the registry: the ladder of each part, and how calls become problems for it.
-#include "core/cpu/convolution.h"
+#include "core/ops/convolution_problem.h"
 
 #include <algorithm>
 #include <memory>

@@ -12,7 +12,7 @@
 #define TW_TABLE_LINKAGE
 #endif
 
-// CMake defines TW_BUILT_<name> for the rows of isa.inc that this build compiled.
+// CMake defines TW_BUILT_<name> for the rows of instruction_sets.inc that this build compiled.
 #if TW_BUILT_scalar
 #define TW_ISA_NAME scalar
 #include "core/cpu/isa_tables.inc"

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/ops/apply.h"
@@ -38,6 +39,9 @@ void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs, 
 
 // The row whose values an op computes, if it is one.
 std::optional<PointwiseOp> row_of(const OpRecord& op);
+// The row's help, formula, types, errors and gradients (pointwise_help.cpp).
+// `tensors`: how many of its operands may be tensors.
+std::string help_of(const PointwiseRow& row, int tensors);
 // The row that a value's record is made from.
 inline const PointwiseRow& pointwise_row(const OpRecord& op) {
   return *static_cast<const PointwiseRow*>(op.row);

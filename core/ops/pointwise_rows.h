@@ -1,7 +1,6 @@
 // The rows of pointwise.inc as data, for ops and kernels.
 #pragma once
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "core/base/dtype.h"
@@ -59,9 +58,6 @@ struct PointwiseAccuracy {
   double float32 = 0, float64 = 0;
 };
 PointwiseAccuracy accuracy_of(PointwiseOp op);
-// The row's help, formula, types, errors and gradients.
-// `tensors`: how many of its operands may be tensors.
-std::string help_of(const PointwiseRow& row, int tensors);
 
 // Whether the identifier `name` occurs in a formula's text.
 constexpr bool mentions(std::string_view text, std::string_view name) {

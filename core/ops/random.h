@@ -1,15 +1,10 @@
 // Random tensors from counter-based streams: the same seed gives the same numbers on any number of
 // threads.
 #pragma once
-#include <cstdint>
+#include "core/problems/generator.h"
 
 namespace tw {
 
-// A stream and how far it has been read.
-struct Generator {
-  std::uint64_t seed;
-  std::uint64_t position = 0;  // in 32-bit words, a multiple of 4
-};
 Generator& default_generator();
 
 }  // namespace tw

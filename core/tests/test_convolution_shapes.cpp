@@ -1,6 +1,6 @@
 // The rungs of convolutions against the definition, over random shapes, to the digits that each
 // promises; and that threads change no bit.
-#include "core/cpu/convolution.h"
+#include "core/ops/convolution_problem.h"
 
 #include <cmath>
 #include <cstring>

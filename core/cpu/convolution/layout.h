@@ -3,7 +3,7 @@
 #pragma once
 #include <algorithm>
 
-#include "core/cpu/convolution.h"
+#include "core/ops/convolution_problem.h"
 #include "core/cpu/convolution/tiles.h"
 #include "core/cpu/isa.h"
 #include "core/memory/scratch.h"

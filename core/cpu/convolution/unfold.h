@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/cpu/convolution.h"
+#include "core/ops/convolution_problem.h"
 #include "core/memory/scratch.h"
 
 namespace tw {

@@ -1,0 +1,73 @@
+// A reduction as kernels are given it.
+#pragma once
+#include <cstdint>
+
+#include "core/base/dtype.h"
+#include "core/base/shape.h"
+
+namespace tw {
+
+// What elements are joined by: the combinations of the rows of reductions.inc.
+enum class ReduceOp : std::uint8_t {
+  sum,
+  prod,
+  max,
+  min,
+  argmax,
+  argmin,
+  any,
+  all,
+  numbers,
+  magnitudes,
+  squares
+};
+
+// How many elements are combined. Several divisions take the time of a pass over memory: a product
+// is exact where the count is a power of two, and as good where results are rounded once more.
+struct ReducedCount {
+  double count, inverse;  // 0: divide
+  ReducedCount(std::int64_t elements, DType out)
+      : count(static_cast<double>(elements)),
+        inverse(out != DType::float64 && out != DType::complex128  ? 1 / count
+                : elements > 0 && (elements & (elements - 1)) == 0 ? 1 / count
+                                                                   : 0) {}
+  friend double operator/(double y, const ReducedCount& by) {
+    return by.inverse != 0 ? y * by.inverse : y / by.count;
+  }
+};
+// Makes results of n combinations of `count` elements each.
+using ReduceFinish = void (*)(std::int64_t n, ReducedCount count, double* y);
+
+// y[kept...] = op over `reduced` of x[kept..., reduced...]; strides of x in elements, any sign or
+// zero; y is contiguous over the kept axes in their order. Axes may come in any order, except that
+// argmax and argmin count positions row-major over `reduced` as given. What is computed:
+//   sum, prod        in the wider of in and out; float16, bfloat16 and float32 sums accumulate in
+//                    float32 blocks that are added up in float64; integers in 64 bits, wrapping
+//   numbers          the sum of what is no NaN
+//   magnitudes, squares  the sums of those, of floating types; squares of float32 and bfloat16
+//                    neither overflow nor vanish, nor do those of float64 whose root is taken
+//   max, min         NaN where there is one; out has in's dtype (any wider one works)
+//   argmax, argmin   out int64; first of equals, first NaN
+//   any, all         out bool; x != 0
+// Complex numbers: sum, prod, any, all. Over no elements: sum 0, prod 1, any false, all true; the
+// others must not be asked. Where there is a `finish`, results are what it makes of the
+// combinations and of the number of elements in each, in double. The result does not depend on the
+// number of threads. With a centre for each result, of in's type (float32 or float64), a sum is
+// that of (x - centre)^2, and out float64. With factors, which are of in's type and lie as x does,
+// one of the axes without gaps, a sum is that of x * factor. `by_place`: x is row-major, kept and
+// reduced axes take turns, and the bits of a result do not depend on how many there are, none of
+// which must be told from strides along one element.
+struct ReduceProblem {
+  ReduceOp op;
+  DType in, out;
+  PlainDims kept, kept_strides;
+  PlainDims reduced, reduced_strides;
+  const void* x;
+  void* y;
+  const void* centres = nullptr;
+  ReduceFinish finish = nullptr;
+  const void* factors = nullptr;
+  bool by_place = false;
+};
+
+}  // namespace tw
