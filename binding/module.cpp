@@ -1,12 +1,12 @@
 // The extension module: types first, then every part's functions.
 #include "binding/module.h"
 
-#include "binding/casters.h"
-#include "binding/function.h"
-#include "binding/interchange.h"
-#include "binding/tensor_type.h"
-#include "core/cpu/families.h"
-#include "core/cuda/families.h"
+#include "binding/tensor/casters.h"
+#include "binding/calls/function.h"
+#include "binding/tensor/interchange.h"
+#include "binding/tensor/tensor_type.h"
+#include "core/cpu/isa/families.h"
+#include "core/cuda/gpu/families.h"
 #include "core/runtime/interruption.h"
 #include "core/runtime/launch.h"
 

@@ -13,8 +13,8 @@
 #include "core/base/cpu_info.h"
 #include "core/base/error.h"
 #include "core/base/float_environment.h"
-#include "core/cpu/families.h"
-#include "core/cpu/isa.h"
+#include "core/cpu/isa/families.h"
+#include "core/cpu/isa/isa.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 

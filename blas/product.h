@@ -1,6 +1,6 @@
 // A checked GEMM call and its solution by the kernels that the engine uses.
 #pragma once
-#include "core/cpu/matmul.h"
+#include "core/cpu/matmul/matmul.h"
 
 namespace tw::blas {
 

@@ -130,23 +130,23 @@ RECORD_WITH_KERNELS = """
 RECIPES = (
     Recipe(
         "cube",
-        rows={"core/ops/pointwise.inc": block("TW_UNARY(cube")},
+        rows={"core/problems/pointwise.inc": block("TW_UNARY(cube")},
         record=("pointwise.py", "UNARY = (\n", block("make(")),
     ),
     Recipe(
         "geometric_mean",
-        rows={"core/ops/reductions.inc": block("TW_REDUCTION")},
+        rows={"core/problems/reductions.inc": block("TW_REDUCTION")},
         record=("reductions.py", "RECORDS = (", RECORD_OF_A_REDUCTION),
     ),
     Recipe(
         "signum_step",
-        rows={"core/ops/updates.inc": block("TW_UPDATE")},
+        rows={"core/problems/updates.inc": block("TW_UPDATE")},
         record=("updates.py", "OPS = {", '\n    "signum_step": (1, {"momentum": 0.75}),'),
     ),
     Recipe(
         "squared_distance",
         files={"core/ops/distance.cpp": block("// Distances.")},
-        rows={"core/ops/ops.inc": rows_of("TW_OP")[0]},
+        rows={"core/ops/engine/ops.inc": rows_of("TW_OP")[0]},
         record=("softmax.py", "RECORDS = (", RECORD_OF_OTHERS),
     ),
     Recipe(
@@ -156,8 +156,8 @@ RECIPES = (
             "core/cpu/kernels/unit_rows.h": block("// Rows of length 1: "),
         },
         rows={
-            "core/ops/ops.inc": "\n".join(rows_of("TW_OP")[1:]),
-            "core/cpu/families.inc": "\n".join(rows_of("TW_FAMILY", "TW_KERNELS")),
+            "core/ops/engine/ops.inc": "\n".join(rows_of("TW_OP")[1:]),
+            "core/cpu/isa/families.inc": "\n".join(rows_of("TW_FAMILY", "TW_KERNELS")),
         },
         record=("softmax.py", "RECORDS = (", RECORD_WITH_KERNELS),
     ),
@@ -277,7 +277,7 @@ def run(
 @pytest.mark.parametrize("recipe", RECIPES, ids=OPS)
 def test_an_op_touches_few_files(recipe: Recipe) -> None:
     """A row and a record; else the op's file and its kernels' header, their lists, and a record."""
-    lists = {"core/ops/ops.inc", "core/cpu/families.inc"}
+    lists = {"core/ops/engine/ops.inc", "core/cpu/isa/families.inc"}
     assert len(recipe.touched()) <= (5 if recipe.files else 2)
     assert not recipe.files or set(recipe.rows) <= lists
     assert {Path(path).parent for path in recipe.files} <= {

@@ -41,7 +41,7 @@ def expanded(name: str, seen: set[str]) -> str:
 def kernel_text(rung: str) -> str:
     settings = "".join(f"#define TW_{name} {value}\n" for name, value in SETTINGS[rung].items())
     # The prelude is put before every text of these tests.
-    text = settings + expanded(f"matmul/{rung}.cuh", {"prelude.cuh"})
+    text = settings + expanded(f"matmul/kernels/{rung}.cuh", {"prelude.cuh"})
     return text.replace(f"matmul_{rung}", "kernel")
 
 

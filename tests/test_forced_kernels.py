@@ -310,11 +310,11 @@ EXCEPTIONS = {
 
 # Two ladders have rungs of one name, such as their definitions.
 LADDER_FILES = {
-    "core/cpu/matmul.cpp",
+    "core/cpu/matmul/matmul.cpp",
     "core/cpu/matmul/split_choice.cpp",
-    "core/cpu/convolution.cpp",
-    "core/cuda/matmul.cpp",
-    "core/cuda/convolution.cpp",
+    "core/cpu/convolution/convolution.cpp",
+    "core/cuda/matmul/matmul.cpp",
+    "core/cuda/convolution/convolution.cpp",
 }
 
 

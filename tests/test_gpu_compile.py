@@ -124,7 +124,7 @@ for i, (file, kernel, settings) in enumerate(task["asked"]):
             break
 """
 FIGURES = r"entry function '(\w+)'.*?(\d+) bytes spill stores.*?Used (\d+) registers"
-OF_HOPPER = ("matmul/hopper.cuh", "matmul/split_groups.cuh")
+OF_HOPPER = ("matmul/kernels/hopper.cuh", "matmul/kernels/split_groups.cuh")
 
 
 def output_of(program: str, text: str = "", variables: Mapping[str, str] | None = None) -> str:
@@ -168,33 +168,33 @@ def test_kernels_compile_within_their_budgets():
 INSTRUCTIONS = {
     # Two by four parts of a warp, six products, twice 16 terms of a tile of 32.
     "bf16x6": (
-        "matmul/parts.cuh", 80,
+        "matmul/kernels/parts.cuh", 80,
         {"TYPE": "float", "PARTS": 3, "A_LINES": 1, "B_LINES": 0},
         {"HMMA.16816.F32.BF16": 2 * 4 * 6 * 2},
     ),
     # Four by eight parts of a warp, twice 32 bytes of a tile's 64; tiles are copied in four places.
     "tensor": (
-        "matmul/tensor.cuh", 80,
+        "matmul/kernels/tensor.cuh", 80,
         {"TYPE": "bfloat16", "KIND": 0, "SIDE": 128, "A_LINES": 1, "B_LINES": 0, "A_WHOLE": 1,
          "B_WHOLE": 1},
         {"HMMA.16816.F32.BF16": 4 * 8 * 2, "LDSM.16.M88.4": 8, "LDSM.16.MT88.4": 8,
          "LDGSTS.E.BYPASS.128": 4 * 8},
     ),
     "tf32": (
-        "matmul/tensor.cuh", 80,
+        "matmul/kernels/tensor.cuh", 80,
         {"TYPE": "float", "KIND": 2, "SIDE": 128, "A_LINES": 1, "B_LINES": 1, "A_WHOLE": 1,
          "B_WHOLE": 0},
         {"HMMA.1688.F32.TF32": 4 * 8 * 2, "LDSM.16.M88.4": 16},
     ),
     # Four times 16 terms of a tile; the first tile, the others and a last one are apart.
     "hopper": (
-        "matmul/hopper.cuh", 90,
+        "matmul/kernels/hopper.cuh", 90,
         {"TYPE": "bfloat16", "KIND": 0, "WIDE": 256, "STAGES": 4, "A_LINES": 1, "B_LINES": 0},
         {"HGMMA.64x256x16.F32.BF16": 4 * 3, "UTMALDG.3D": 7 * 5, "USETMAXREG": 2},
     ),
     # Four times 16 terms of a tile, three products.
     "split on warpgroups": (
-        "matmul/split_groups.cuh", 90,
+        "matmul/kernels/split_groups.cuh", 90,
         {"TYPE": "float", "A_LINES": 1, "B_LINES": 1},
         {"HGMMA.64x128x16.F32": 4 * 3, "USETMAXREG": 2},
     ),
@@ -216,7 +216,7 @@ INSTRUCTIONS = {
     ),
     # Two by four parts of a warp, three products, twice 16 terms of a tile of 32.
     "split on warps": (
-        "matmul/split_warps.cuh", 80,
+        "matmul/kernels/split_warps.cuh", 80,
         {"TYPE": "float", "A_LINES": 1, "B_LINES": 0},
         {"HMMA.16816.F32": 2 * 4 * 3 * 2},
     ),

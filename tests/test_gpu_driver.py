@@ -1,4 +1,4 @@
-"""What core/cuda/driver.inc declares is what the vendor's headers declare."""
+"""What core/cuda/driver/driver.inc declares is what the vendor's headers declare."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAM = r"""
 #include <cuda.h>
 #include <nvrtc.h>
 #include <type_traits>
-#include "core/cuda/driver.h"
+#include "core/cuda/driver/driver.h"
 
 template <class A, class B> constexpr bool alike =
     sizeof(A) == sizeof(B) && std::is_pointer_v<A> == std::is_pointer_v<B>;
@@ -30,7 +30,7 @@ namespace tw::cuda {
   static_assert(Same<decltype(&::symbol), decltype(Driver::name)>::value, #symbol);
 #define TW_COMPILER(name, symbol, ...) \
   static_assert(Same<decltype(&::symbol), decltype(Compiler::name)>::value, #symbol);
-#include "core/cuda/driver.inc"
+#include "core/cuda/driver/driver.inc"
 
 static_assert(sizeof(LaunchConfig) == sizeof(CUlaunchConfig));
 static_assert(offsetof(LaunchConfig, block) == offsetof(CUlaunchConfig, blockDimX));

@@ -157,7 +157,7 @@ def test_a_tool_that_does_not_start_is_told_once(tmp_path: Path):
     assert "ranges are not shown" in done.stderr
 
 
-# What core/cuda/nvtx.cpp takes for granted, in the vendor's words.
+# What core/cuda/driver/nvtx.cpp takes for granted, in the vendor's words.
 FACTS = """
 #include <nvtx3/nvToolsExt.h>
 static_assert(NVTX_CB_MODULE_CORE == 1 && NVTX_CB_MODULE_SIZE == 7);

@@ -9,7 +9,7 @@ foreach(path IN LISTS paths)
   file(READ ${path} text)
   string(APPEND rows "      {\"${name}\", R\"cuda(${text})cuda\"},\n")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"core/cuda/compiler.h\"
+file(WRITE ${OUTPUT} "#include \"core/cuda/driver/compiler.h\"
 
 namespace tw::cuda {
 

@@ -1,4 +1,4 @@
-"""The float64 tables in core/cpu/math/wide_tables.h: `python tools/fit_wide_tables.py`.
+"""The float64 tables in core/cpu/math/tables_float64.h: `python tools/fit_wide_tables.py`.
 
 A function is a table's value plus a polynomial in the distance from the table's point, as in
 fit_tables.py, or the table holds logarithms, powers and angles in two parts, or tangents as

@@ -8,7 +8,7 @@
 
 #include "core/autograd/anomaly.h"
 #include "core/autograd/capture.h"
-#include "core/autograd/custom.h"
+#include "core/autograd/user_function.h"
 #include "core/autograd/gradient_hooks.h"
 #include "core/autograd/planner.h"
 #include "core/runtime/device.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/autograd/checkpoint.h"
-#include "core/autograd/custom.h"
+#include "core/autograd/user_function.h"
 #include "core/tensor/tensor.h"
 
 namespace tw {

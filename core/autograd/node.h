@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/autograd/mode.h"
+#include "core/autograd/grad_mode.h"
 #include "core/base/error.h"
 #include "core/base/free_list.h"
 #include "core/tensor/tensor.h"

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/fault.h"
-#include "core/memory/background.h"
+#include "core/memory/background_work.h"
 #include "core/memory/events.h"
 
 namespace tw {

@@ -14,7 +14,7 @@
 #include "core/memory/block.h"
 #include "core/memory/events.h"
 #include "core/memory/ledger.h"
-#include "core/memory/pool_memory.h"
+#include "core/memory/memory_source.h"
 #include "core/memory/spill.h"
 
 namespace tw {

@@ -196,7 +196,7 @@ struct OpRecord {
   std::uint16_t flags = 0;
   int results = 1;  // internal ones included, which stand behind those that callers get
   // Computes the results of small calls of the usual kind without the steps that others need, and
-  // returns true; returns run_in_full (core/ops/apply.h) for all others. Null: run_in_full.
+  // returns true; returns run_in_full (core/ops/engine/apply.h) for all others. Null: run_in_full.
   bool (*quick)(const OpRecord& op, const Operand* in, int inputs, Words words,
                 Tensor* out) = nullptr;
   // Calls that other ops answer, or this one on other operands: false where it is not one of them.

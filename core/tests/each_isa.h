@@ -1,6 +1,6 @@
 // Runs a piece of a test on every instruction set that this machine has.
 #pragma once
-#include "core/cpu/isa.h"
+#include "core/cpu/isa/isa.h"
 
 namespace tw::test {
 

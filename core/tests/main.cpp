@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/base/modes.h"
-#include "core/cpu/families.h"
+#include "core/cpu/isa/families.h"
 #include "core/tests/check.h"
 
 namespace tw::test {

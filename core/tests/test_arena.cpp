@@ -7,10 +7,10 @@
 #include "core/autograd/backward.h"
 #include "core/autograd/planner.h"
 #include "core/memory/pool.h"
-#include "core/ops/create.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
+#include "core/ops/copy/create.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/tests/check.h"
 
 namespace tw {

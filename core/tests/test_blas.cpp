@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/base/fault.h"
-#include "core/cpu/families.h"
-#include "core/cpu/matmul.h"
+#include "core/cpu/isa/families.h"
+#include "core/cpu/matmul/matmul.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/registry.h"
 #include "core/tests/check.h"

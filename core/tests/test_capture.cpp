@@ -2,11 +2,11 @@
 #include "core/autograd/backward.h"
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
-#include "core/ops/create.h"
-#include "core/ops/matmul.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/reduce.h"
-#include "core/ops/view.h"
+#include "core/ops/copy/create.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/reduce/reduce.h"
+#include "core/ops/shape/view.h"
 #include "core/tests/check.h"
 
 namespace tw {

@@ -1,6 +1,6 @@
 // Conversions: every pair of dtypes, rounding of the short formats, strided and transposed copies,
 // on each instruction set of the machine.
-#include "core/cpu/convert.h"
+#include "core/cpu/copy/convert.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,6 +1,6 @@
 // Every rung of the three ladders of convolutions against the definition, on arrays without a
 // byte to spare.
-#include "core/ops/convolution_problem.h"
+#include "core/problems/convolution.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // The rungs of convolutions against the definition, over random shapes, to the digits that each
 // promises; and that threads change no bit.
-#include "core/ops/convolution_problem.h"
+#include "core/problems/convolution.h"
 
 #include <cmath>
 #include <cstring>

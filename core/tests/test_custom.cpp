@@ -1,10 +1,10 @@
 // Nodes of a frontend's own functions: gradients, saved values, several results, errors.
 #include "core/autograd/backward.h"
-#include "core/autograd/custom.h"
-#include "core/ops/create.h"
-#include "core/ops/pointwise.h"
-#include "core/ops/records.h"
-#include "core/ops/reduce.h"
+#include "core/autograd/user_function.h"
+#include "core/ops/copy/create.h"
+#include "core/ops/pointwise/pointwise.h"
+#include "core/ops/engine/records.h"
+#include "core/ops/reduce/reduce.h"
 #include "core/tensor/access.h"
 #include "core/tests/check.h"
 

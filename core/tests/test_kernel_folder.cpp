@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "core/base/sha256.h"
-#include "core/cuda/kernel_folder.h"
+#include "core/cuda/driver/kernel_folder.h"
 #include "core/runtime/warning.h"
 #include "core/tests/check.h"
 

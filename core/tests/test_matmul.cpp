@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/cpu/isa.h"
-#include "core/cpu/families.h"
-#include "core/cpu/matmul.h"
+#include "core/cpu/isa/isa.h"
+#include "core/cpu/isa/families.h"
+#include "core/cpu/matmul/matmul.h"
 #include "core/cpu/matmul/tuning.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/memory/quota_pool.h"
-#include "core/ops/create.h"
-#include "core/runtime/transfer.h"
+#include "core/ops/copy/create.h"
+#include "core/runtime/transfers/transfer.h"
 #include "core/tensor/access.h"
 #include "core/tests/check.h"
 

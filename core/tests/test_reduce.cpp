@@ -1,12 +1,12 @@
 // Reductions against plain loops in double: axes, strides, dtypes, NaN, ties, empty ones, and
 // results that do not depend on the number of threads.
-#include "core/cpu/reduce.h"
+#include "core/cpu/reduce/reduce.h"
 
 #include <cmath>
 #include <random>
 #include <vector>
 
-#include "core/cpu/convert.h"
+#include "core/cpu/copy/convert.h"
 #include "core/runtime/thread_pool.h"
 #include "core/tests/check.h"
 #include "core/tests/each_isa.h"

@@ -1,5 +1,5 @@
 // The scheduler: order, admission, dependencies, pacing, time limits, and many threads at once.
-#include "core/runtime/scheduler.h"
+#include "core/runtime/tasks/scheduler.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/runtime/ranked_tree.h"
-#include "core/runtime/task.h"
+#include "core/runtime/tasks/ranked_tree.h"
+#include "core/runtime/tasks/task.h"
 #include "core/tests/check.h"
 
 namespace tw {

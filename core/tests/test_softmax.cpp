@@ -1,5 +1,5 @@
 // Softmax and its relatives against formulas in double, rows and columns, with infinities and NaN.
-#include "core/cpu/softmax.h"
+#include "core/cpu/normalization/softmax.h"
 
 #include <cmath>
 #include <random>

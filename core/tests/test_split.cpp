@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/cpu/isa.h"
-#include "core/cpu/matmul/parts.h"
+#include "core/cpu/isa/isa.h"
+#include "core/cpu/matmul/blocking.h"
 #include "core/cpu/matmul/split.h"
 #include "core/runtime/thread_pool.h"
 #include "core/tests/check.h"

@@ -1,5 +1,5 @@
 // Transfers: right bytes, file faults, limits, priorities, cancellation, figures, fork.
-#include "core/runtime/transfer.h"
+#include "core/runtime/transfers/transfer.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -17,8 +17,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/memory/background.h"
-#include "core/runtime/task.h"
+#include "core/memory/background_work.h"
+#include "core/runtime/tasks/task.h"
 #include "core/tests/check.h"
 
 namespace tw {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/cpu/matmul/parts.h"
+#include "core/cpu/matmul/blocking.h"
 #include "core/tests/check.h"
 
 namespace tw {

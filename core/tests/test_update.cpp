@@ -3,8 +3,8 @@
 #include <random>
 #include <vector>
 
-#include "core/ops/apply.h"
-#include "core/ops/records.h"
+#include "core/ops/engine/apply.h"
+#include "core/ops/engine/records.h"
 #include "core/tensor/access.h"
 #include "core/tests/check.h"
 #include "core/tests/each_isa.h"

@@ -1,4 +1,4 @@
-"""What core/ops/accuracy.inc promises: the largest errors in float32 and float64, in ulp."""
+"""What core/problems/accuracy.inc promises: the largest errors in float32 and float64, in ulp."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Records of the pointwise ops: one for each row of core/ops/pointwise.inc.
+"""Records of the pointwise ops: one for each row of core/problems/pointwise.inc.
 
-Tolerances in float32 and float64 are those of core/ops/accuracy.inc where it has the row. The
+Tolerances in float32 and float64 are those of core/problems/accuracy.inc where it has the row. The
 16-bit types are computed in float32 and rounded once: half a unit and a little.
 """
 

@@ -1,7 +1,7 @@
 // Rung depthwise: groups of one channel. Planes lie in the lanes of vectors, turned to pixels and
 // back: no row is too short for that, and a stride costs nothing.
 #pragma once
-#include "core/ops/convolution_problem.h"
+#include "core/problems/convolution.h"
 
 namespace tw {
 

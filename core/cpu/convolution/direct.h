@@ -1,7 +1,7 @@
 // Rung direct: sums over the kernel's taps in registers, with output channels in the lanes. The
 // input is copied once, as pixels of channels with its padding; nothing is unfolded.
 #pragma once
-#include "core/ops/convolution_problem.h"
+#include "core/problems/convolution.h"
 
 namespace tw {
 

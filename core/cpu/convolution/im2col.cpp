@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/cpu/convolution/cost.h"
-#include "core/cpu/convolution/unfold.h"
-#include "core/cpu/matmul.h"
+#include "core/cpu/convolution/windows/unfold.h"
+#include "core/cpu/matmul/matmul.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"

@@ -3,7 +3,7 @@
 // convolutional neural networks for document processing", 2006). A block stays in cache; the whole
 // unfolded matrix never exists.
 #pragma once
-#include "core/ops/convolution_problem.h"
+#include "core/problems/convolution.h"
 
 namespace tw {
 

@@ -3,9 +3,9 @@
 #pragma once
 #include <algorithm>
 
-#include "core/ops/convolution_problem.h"
+#include "core/problems/convolution.h"
 #include "core/cpu/convolution/tiles.h"
-#include "core/cpu/isa.h"
+#include "core/cpu/isa/isa.h"
 #include "core/memory/scratch.h"
 
 namespace tw {

@@ -1,6 +1,6 @@
 // The definition of a convolution and of its gradients: one sum an element, in double.
 #pragma once
-#include "core/ops/convolution_problem.h"
+#include "core/problems/convolution.h"
 
 namespace tw {
 

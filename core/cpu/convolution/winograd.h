@@ -2,7 +2,7 @@
 // multiplications, for kernels of 3 x 3 with stride 1. The larger tile loses a digit or two
 // (docs/notes/networks-convolution.md).
 #pragma once
-#include "core/ops/convolution_problem.h"
+#include "core/problems/convolution.h"
 
 namespace tw {
 

@@ -1,6 +1,6 @@
 // Signs, rounding, classification, extremes, roots and division with Python's rounding.
 #pragma once
-#include "core/cpu/math/pair.h"
+#include "core/cpu/math/double_word.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {

@@ -1,7 +1,7 @@
 // The error function, its complement and the normal distribution.
 #pragma once
 #include "core/cpu/math/exponential.h"
-#include "core/cpu/math/wide_pieces.h"
+#include "core/cpu/math/pieces_float64.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {

@@ -1,10 +1,10 @@
 // exp and what is made of it: exp2, expm1 and the logistic function.
-// The bounds of all errors are in core/ops/accuracy.inc.
+// The bounds of all errors are in core/problems/accuracy.inc.
 #pragma once
 #include "core/cpu/math/basic.h"
-#include "core/cpu/math/lane_pieces.h"
-#include "core/cpu/math/pair.h"
-#include "core/cpu/math/wide_tables.h"
+#include "core/cpu/math/pieces_float32.h"
+#include "core/cpu/math/double_word.h"
+#include "core/cpu/math/tables_float64.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {

@@ -1,7 +1,7 @@
 // GELU, x times the share of a normal distribution below x, and its slope.
 #pragma once
 #include "core/cpu/math/activation.h"
-#include "core/cpu/math/lane_pieces.h"
+#include "core/cpu/math/pieces_float32.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {

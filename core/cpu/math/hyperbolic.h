@@ -1,8 +1,8 @@
 // Hyperbolic functions.
 #pragma once
 #include "core/cpu/math/exponential.h"
-#include "core/cpu/math/lane_pieces.h"
-#include "core/cpu/math/wide_pieces.h"
+#include "core/cpu/math/pieces_float32.h"
+#include "core/cpu/math/pieces_float64.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {

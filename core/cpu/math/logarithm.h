@@ -1,8 +1,8 @@
 // Logarithms.
 #pragma once
 #include "core/cpu/math/exponential.h"
-#include "core/cpu/math/lane_tables.h"
-#include "core/cpu/math/wide_tables.h"
+#include "core/cpu/math/tables_float32.h"
+#include "core/cpu/math/tables_float64.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {

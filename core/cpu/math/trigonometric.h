@@ -1,9 +1,9 @@
 // Sine, cosine and tangent.
 #pragma once
 #include "core/cpu/math/basic.h"
-#include "core/cpu/math/lane_tables.h"
-#include "core/cpu/math/pair.h"
-#include "core/cpu/math/wide_tables.h"
+#include "core/cpu/math/tables_float32.h"
+#include "core/cpu/math/double_word.h"
+#include "core/cpu/math/tables_float64.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {

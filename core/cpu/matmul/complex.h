@@ -1,6 +1,6 @@
 // Complex products as real ones, for every rung that multiplies real numbers.
 #pragma once
-#include "core/cpu/matmul.h"
+#include "core/cpu/matmul/matmul.h"
 
 namespace tw {
 

@@ -1,7 +1,7 @@
 // How the operands of a product lie in memory, and which way round it is best computed.
 #pragma once
-#include "core/cpu/isa.h"
-#include "core/cpu/matmul.h"
+#include "core/cpu/isa/isa.h"
+#include "core/cpu/matmul/matmul.h"
 
 namespace tw {
 

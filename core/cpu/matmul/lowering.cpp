@@ -5,9 +5,9 @@
 #include <new>
 #include <type_traits>
 
-#include "core/cpu/families.h"
-#include "core/cpu/lowering.h"
-#include "core/cpu/matmul.h"
+#include "core/cpu/isa/families.h"
+#include "core/cpu/isa/add_kernel.h"
+#include "core/cpu/matmul/matmul.h"
 #include "core/cpu/matmul/complex.h"
 #include "core/runtime/registry.h"
 

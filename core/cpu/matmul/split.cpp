@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "core/base/cpu_info.h"
-#include "core/cpu/convert.h"
+#include "core/cpu/copy/convert.h"
 #include "core/cpu/matmul/layout.h"
-#include "core/cpu/matmul/parts.h"
+#include "core/cpu/matmul/blocking.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 

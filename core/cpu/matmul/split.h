@@ -1,9 +1,9 @@
 // Rung split: float32 products from bfloat16 parts. What the driver (split.cpp) and the units that
-// are compiled for dot-product instructions (kernels/split.h) agree on.
+// are compiled for dot-product instructions (cpu/matmul/loops/split_unit.h) agree on.
 #pragma once
 #include <cstdint>
 
-#include "core/cpu/matmul.h"
+#include "core/cpu/matmul/matmul.h"
 #include "core/runtime/registry.h"
 
 namespace tw {

@@ -1,6 +1,6 @@
 // Rung split in the registry: which machine can, which problems it takes, and what they cost.
 #include "core/base/cpu_info.h"
-#include "core/cpu/isa.h"
+#include "core/cpu/isa/isa.h"
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/split.h"
 #include "core/cpu/matmul/tuning.h"

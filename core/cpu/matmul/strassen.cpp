@@ -9,9 +9,9 @@
 #include <cmath>
 #include <limits>
 
-#include "core/cpu/isa.h"
+#include "core/cpu/isa/isa.h"
 #include "core/cpu/matmul/layout.h"
-#include "core/cpu/matmul/parts.h"
+#include "core/cpu/matmul/blocking.h"
 #include "core/cpu/matmul/tuning.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"

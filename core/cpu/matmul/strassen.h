@@ -1,6 +1,6 @@
 // Rung strassen: recursion over the packed rung, which the driver (strassen.cpp) puts together.
 #pragma once
-#include "core/cpu/matmul.h"
+#include "core/cpu/matmul/matmul.h"
 
 namespace tw {
 

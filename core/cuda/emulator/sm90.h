@@ -1,4 +1,4 @@
-// What kernels/sm90.cuh means on the emulator. Boxes are copied, and products done, when no
+// What cuda/prelude/sm90.cuh means on the emulator. Boxes are copied, and products done, when no
 // thread can go on otherwise; memory on its way holds garbage; a product whose operands change
 // between its start and its end gives NaN, as does one without a fence before it.
 #pragma once

@@ -1,4 +1,4 @@
-// What kernels/tensor_core.cuh and products of prelude.cuh mean on the emulator: copies end as late
+// What cuda/prelude/tensor_core.cuh and products of prelude.cuh mean on the emulator: copies end as late
 // as they may, what they go to holds garbage until then, and sums are cut off as an H100's are.
 #pragma once
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "core/cuda/copy.h"
+#include "core/cuda/copy/copy.h"
 
 namespace tw::cuda {
 
@@ -47,7 +47,7 @@ Function hopper_kernel(const MatmulProblem& p, const Tiling& tiling) {
   const bool a_lines = a_lies_along_k(p), b_lines = b_lies_along_k(p);
   std::uint64_t key = static_cast<std::uint64_t>(p.dtype);
   for (const bool bit : {a_lines, b_lines, tiling.wide == 256}) key = key * 2 + bit;
-  return kernel_of(&place, key, "matmul/hopper.cuh", "matmul_hopper", [&] {
+  return kernel_of(&place, key, "matmul/kernels/hopper.cuh", "matmul_hopper", [&] {
     return matmul_settings(p.dtype) + define("TW_KIND", p.dtype == DType::float16 ? "1" : "0") +
            define("TW_WIDE", std::to_string(tiling.wide)) +
            define("TW_STAGES", std::to_string(tiling.stages)) +

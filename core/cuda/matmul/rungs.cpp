@@ -89,7 +89,7 @@ void run_naive(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
   static const char place = 0;
   launch_blocks(p,
-                kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/naive.cuh",
+                kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/kernels/naive.cuh",
                           "matmul_naive", [&] { return matmul_settings(p.dtype); }),
                 8, 32, 0);
 }
@@ -99,7 +99,7 @@ void run_tiled(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
   static const char place = 0;
   launch_blocks(p,
-                kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/tiled.cuh",
+                kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/kernels/tiled.cuh",
                           "matmul_tiled", [&] { return matmul_settings(p.dtype); }),
                 32, 32, 0);
 }
@@ -120,7 +120,7 @@ void launch_registers(const MatmulProblem& p, int each, const MatmulParameter& p
   const int side = 16 * each;
   const bool cut = parameter.pieces > 1;
   const std::uint64_t key = key_of(p) * 32 + static_cast<std::uint64_t>(each) * 2 + cut;
-  const Function kernel = kernel_of(&place, key, "matmul/registers.cuh", "matmul_registers", [&] {
+  const Function kernel = kernel_of(&place, key, "matmul/kernels/registers.cuh", "matmul_registers", [&] {
     return matmul_settings(p.dtype) + define("TW_ROWS", std::to_string(each)) +
            define("TW_COLUMNS", std::to_string(each)) + lines_of(p) +
            (cut ? define("TW_PIECES", "1") : "");
@@ -172,7 +172,7 @@ double split_k_ns(const void* problem) {
 template <int parts> void run_parts(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
   static const char place = 0;
-  const Function kernel = kernel_of(&place, key_of(p), "matmul/parts.cuh", "matmul_parts", [&] {
+  const Function kernel = kernel_of(&place, key_of(p), "matmul/kernels/parts.cuh", "matmul_parts", [&] {
     return matmul_settings(p.dtype) + define("TW_PARTS", std::to_string(parts)) + lines_of(p);
   });
   constexpr int high = 128, wide = 64, pitch = 40;

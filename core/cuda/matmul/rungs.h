@@ -2,9 +2,9 @@
 #pragma once
 #include <cstdlib>
 
-#include "core/cuda/lowering.h"
-#include "core/cuda/rates.h"
-#include "core/ops/product.h"
+#include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/gpu/rates.h"
+#include "core/problems/matmul.h"
 
 namespace tw::cuda {
 

@@ -94,7 +94,7 @@ class Split {
 void Split::fill(const Side& side) const {
   static const char places[2] = {};
   const auto kernel = [&](int which, const char* name) {
-    return kernel_of(&places[which], side.lines, "matmul/scaling.cuh", name, [&] {
+    return kernel_of(&places[which], side.lines, "matmul/kernels/scaling.cuh", name, [&] {
       return matmul_settings(DType::float32) + define("TW_LINES", side.lines ? "1" : "0");
     });
   };
@@ -133,7 +133,7 @@ void launch_groups(const MatmulProblem& p, const Split& a, const Split& b) {
       static_cast<unsigned>(std::min<std::int64_t>(units, Gpu::current().facts.multiprocessors));
   grid.threads = 384;
   grid.shared_bytes = kStages * (4 * kTileBytes + 16) + kStaging;
-  Gpu::current().launch(split_kernel(p, &place, "matmul/split_groups.cuh", "matmul_split_groups"),
+  Gpu::current().launch(split_kernel(p, &place, "matmul/kernels/split_groups.cuh", "matmul_split_groups"),
                         grid, &parameter);
 }
 
@@ -145,7 +145,7 @@ void launch_warps(const MatmulProblem& p, const SplitParameter& parameter) {
   grid.blocks[2] = static_cast<unsigned>(p.batch);
   grid.threads = 256;
   grid.shared_bytes = kStages * 2 * (kSide + kWide) * 64;
-  Gpu::current().launch(split_kernel(p, &place, "matmul/split_warps.cuh", "matmul_split_warps"),
+  Gpu::current().launch(split_kernel(p, &place, "matmul/kernels/split_warps.cuh", "matmul_split_warps"),
                         grid, &parameter);
 }
 
@@ -158,7 +158,7 @@ void launch_flagged(const MatmulProblem& p, const SplitParameter& parameter) {
   grid.blocks[2] = static_cast<unsigned>(p.batch);
   grid.threads = 256;
   grid.shared_bytes = 2 * 16 * 2 * (kSide + 4) * 4;
-  Gpu::current().launch(split_kernel(p, &place, "matmul/flagged.cuh", "matmul_flagged",
+  Gpu::current().launch(split_kernel(p, &place, "matmul/kernels/flagged.cuh", "matmul_flagged",
                                      "#define TW_ROWS 8\n#define TW_COLUMNS 8\n"),
                         grid, &parameter);
 }

@@ -16,7 +16,7 @@ Pieces pieces_of(const MatmulProblem& p) {
 
 void join_pieces(const MatmulProblem& p, const MatmulParameter& parameter) {
   static const char place = 0;
-  const Function kernel = kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/join.cuh",
+  const Function kernel = kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/kernels/join.cuh",
                                     "matmul_join", [&] { return matmul_settings(p.dtype); });
   Grid grid = grid_for(p.m * p.n, 256);
   grid.blocks[2] = static_cast<unsigned>(p.batch);
@@ -58,7 +58,7 @@ Function tensor_kernel(const MatmulProblem& p, int side) {
   const bool b_whole = b_is_whole(p) && is_on_16_bytes(p.b);
   std::uint64_t key = static_cast<std::uint64_t>(p.dtype);
   for (const bool bit : {a_lines, b_lines, a_whole, b_whole, side == 128}) key = key * 2 + bit;
-  return kernel_of(&place, key, "matmul/tensor.cuh", "matmul_tensor", [&] {
+  return kernel_of(&place, key, "matmul/kernels/tensor.cuh", "matmul_tensor", [&] {
     const char* const kind = p.dtype == DType::float32   ? "2"
                              : p.dtype == DType::float16 ? "1"
                                                          : "0";

@@ -1,7 +1,7 @@
 """Calls of modules that somebody watches: hooks, and observers who are told the module's path.
 
 The binding calls `call_observed` and, with the error of a forward, `locate`
-(binding/module_call.cpp).
+(binding/autograd/module_call.cpp).
 """
 
 from __future__ import annotations

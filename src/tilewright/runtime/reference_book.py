@@ -1,4 +1,4 @@
-"""The bookkeeping of tasks in plain Python: what core/runtime/task_book.cpp must agree with.
+"""The bookkeeping of tasks in plain Python: what core/runtime/tasks/task_book.cpp must agree with.
 
 It decides by looking at every task, so that each rule stands here as one sees it, and is slow.
 """

@@ -1,0 +1,222 @@
+// The stream of events, as dicts by kind.
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "binding/tensor/casters.h"
+#include "binding/tensor/interchange.h"
+#include "binding/module.h"
+#include "binding/tensor/tensor_type.h"
+#include "core/memory/events.h"
+#include "core/runtime/mode_changes.h"
+#include "core/runtime/registry.h"
+
+namespace tw::binding {
+
+using namespace nb::literals;
+
+namespace {
+
+nb::dict describe(const Candidate& candidate) {
+  nb::dict out;
+  out["name"] = candidate.kernel->name;
+  out["accepted"] = candidate.accepted;
+  out["reason"] = candidate.reason;
+  out["cost_ns"] = candidate.accepted ? nb::object(nb::float_(candidate.cost_ns)) : nb::none();
+  out["chosen"] = candidate.chosen;
+  out["error"] = or_none(candidate.kernel->error);
+  nb::list terms;
+  for (const CostTerm& term : candidate.terms) terms.append(nb::make_tuple(term.name, term.ns));
+  out["terms"] = nb::tuple(terms);
+  return out;
+}
+
+nb::dict describe(const Event& event) {
+  nb::dict out;
+  out["kind"] = kEventNames[static_cast<int>(event.kind)];
+  out["start_ns"] = event.start_ns;
+  out["ns"] = event.ns;
+  out["thread"] = event.thread;
+  out["device"] = event.device;
+  out["op"] = event.op;
+  out["module"] = event.module;
+  out["source"] = event.source;
+  if (event.kind == EventKind::task) {
+    out["task"] = event.task;
+    out["state"] = event.state;
+  } else if (event.kind == EventKind::copy) {
+    out["direction"] = event.kernel;
+    out["bytes"] = static_cast<std::int64_t>(event.bytes);
+  } else if (event.kind == EventKind::op) {
+    out["bytes"] = event.bytes;
+    out["kernel"] = event.kernel;
+    out["isa"] = event.isa;
+    out["problem"] = event.problem;
+    out["flops"] = event.flops;
+    nb::list candidates;
+    for (const Candidate& each : event.candidates) candidates.append(describe(each));
+    out["candidates"] = candidates;
+  } else {
+    out["bytes"] = static_cast<std::int64_t>(event.bytes);
+    out["block"] = event.block;
+    out["live_bytes"] = event.live_bytes;
+    out["tensor"] = event.tensor;
+  }
+  return out;
+}
+
+EventKinds read_kinds(const std::vector<std::string>& names) {
+  EventKinds kinds = 0;
+  for (int i = 0; i < static_cast<int>(std::size(kEventNames)); ++i)
+    for (const std::string& name : names)
+      if (name == kEventNames[i]) kinds |= kinds_of(static_cast<EventKind>(i));
+  return kinds;
+}
+
+// An observer of the thread that made it, or of all.
+class Observing {
+ public:
+  Observing(const Observer::Options& options, bool everywhere)
+      : observer_(std::make_shared<Observer>(options)), everywhere_(everywhere) {
+    if (everywhere_)
+      observe_everywhere(observer_);
+    else
+      observe(observer_);
+  }
+  // One that is dropped must not be told for ever.
+  ~Observing() {
+    end();
+    observer_->stop();
+  }
+  Observing(const Observing&) = delete;
+  Observing& operator=(const Observing&) = delete;
+
+  // On any thread; on the one that observes, ops cost nothing more at once.
+  nb::list stop() {
+    if (tell_late_events) tell_late_events();
+    end();
+    nb::list out;
+    for (const Event& event : observer_->stop()) out.append(describe(event));
+    return out;
+  }
+  std::int64_t dropped() const { return observer_->dropped(); }
+  std::int64_t began_ns() const { return observer_->began_ns; }
+
+ private:
+  void end() {
+    if (everywhere_)
+      stop_observing_everywhere(observer_.get());
+    else
+      stop_observing(observer_.get());
+  }
+  const std::shared_ptr<Observer> observer_;
+  const bool everywhere_;
+};
+
+// Lines of files in here are not the user's.
+std::string package_folder;
+
+// "file:line" where the frame is one of the user's.
+std::string position_of(PyFrameObject* frame) {
+  const nb::object code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+  const char* file = PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(code.ptr())->co_filename);
+  if (!file || std::string_view(file).starts_with(package_folder)) return "";
+  return file + (":" + std::to_string(PyFrame_GetLineNumber(frame)));
+}
+
+// The innermost line of the running Python program that is not the package's own. Runs no Python
+// code, and lets neither the collector nor signals or other threads in: events are told while locks
+// are held and while memory is being released.
+std::string python_position() {
+  if (!PyGILState_Check()) return "";
+  const bool collected = PyGC_Disable();
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);  // memory is also released while an error is on its way
+  std::string text;
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  while (frame && (text = position_of(frame)).empty()) Py_SETREF(frame, PyFrame_GetBack(frame));
+  Py_XDECREF(frame);
+  PyErr_Restore(type, value, trace);
+  if (collected) PyGC_Enable();
+  return text;
+}
+
+// ---- the same for every launch of a GPU ----
+
+// Texts of places in code, found again by the place: a frame costs 40 ns, a place here a few more.
+struct KnownPlace {
+  PyObject* code = nullptr;  // owned, so that no other one gets its address
+  int instruction = 0;
+  const char* text = "";  // empty: the package's own
+};
+KnownPlace known_places[1024];
+
+int instruction_of(PyFrameObject* frame) {
+#if PY_VERSION_HEX >= 0x030B0000
+  return PyFrame_GetLasti(frame);
+#else
+  return PyFrame_GetLineNumber(frame);
+#endif
+}
+
+// Texts stay: there are no more than places in the program that ask for ops.
+const char* lasting(std::string text) {
+  static auto* const texts = new std::unordered_set<std::string>;
+  return text.empty() ? "" : texts->insert(std::move(text)).first->c_str();
+}
+
+const char* line_of(PyFrameObject* frame) {
+  PyObject* code = reinterpret_cast<PyObject*>(PyFrame_GetCode(frame));
+  const int instruction = instruction_of(frame);
+  const std::size_t hash =
+      (reinterpret_cast<std::uintptr_t>(code) >> 4) * 31 + static_cast<std::size_t>(instruction);
+  KnownPlace& known = known_places[hash % std::size(known_places)];
+  if (known.code == code && known.instruction == instruction) {
+    Py_DECREF(code);
+    return known.text;
+  }
+  known.text = lasting(position_of(frame));
+  known.instruction = instruction;
+  Py_XSETREF(known.code, code);
+  return known.text;
+}
+
+const char* python_line() {
+  if (!PyGILState_Check()) return "";
+  const char* text = "";
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  while (frame && !*(text = line_of(frame))) Py_SETREF(frame, PyFrame_GetBack(frame));
+  Py_XDECREF(frame);
+  return text;
+}
+
+}  // namespace
+
+void bind_events(nb::module_& m) {
+  source_position = python_position;
+  source_line = python_line;
+  nb::class_<Observing>(m, "_Observing",
+                        "Hears events of some kinds, of the thread that makes it or of all.")
+      .def(
+          "__init__",
+          [](Observing* self, const std::vector<std::string>& kinds, bool alone, bool everywhere,
+             std::int64_t capacity) {
+            new (self) Observing({read_kinds(kinds), alone, static_cast<std::size_t>(capacity)},
+                                 everywhere);
+          },
+          "kinds"_a = std::vector<std::string>{"op"}, "alone"_a = false, "everywhere"_a = false,
+          "capacity"_a = std::numeric_limits<std::int64_t>::max())
+      .def("stop", &Observing::stop, "Ends it, on any thread; what was heard.")
+      .def_prop_ro("dropped", &Observing::dropped, "Oldest events that did not fit the capacity.")
+      .def_prop_ro("began_ns", &Observing::began_ns);
+  m.def("_set_package_folder", [](std::string path) { package_folder = std::move(path); });
+  m.def("_observed", observed, "Whether anybody hears what this thread does.");
+  m.def("_set_module", set_module, "path"_a,
+        "Names the module whose forward this thread runs; returns the name before.");
+}
+
+}  // namespace tw::binding

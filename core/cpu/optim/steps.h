@@ -1,0 +1,25 @@
+// Steps of optimizers over many parameters in one call, with the formulas of torch.optim.
+#pragma once
+#include <cstdint>
+
+#include "core/base/dtype.h"
+#include "core/problems/update_rows.h"
+
+namespace tw {
+
+// One parameter: n contiguous elements of each array, which do not overlap. States have the
+// elements of state_type().
+struct ParameterSlice {
+  DType dtype;  // of the parameter and its gradient, any floating one
+  std::int64_t n;
+  void* param = nullptr;
+  const void* grad = nullptr;  // null for changes
+  void* states[3] = {};
+};
+
+struct UpdateTable {
+  using Loop = void (*)(const double* factors, const ParameterSlice& slice);
+  Loop float32[kUpdateOps], float64[kUpdateOps];
+};
+
+}  // namespace tw

@@ -1,0 +1,97 @@
+#include "core/cuda/memory/small_transfers.h"
+
+#include <cstring>
+
+#include "core/cuda/gpu/gpu.h"
+
+namespace tw::cuda {
+
+namespace {
+
+// As the kernels of letters.cuh take them.
+template <std::size_t most> struct Letter {
+  std::int64_t n;
+  void* to;
+  char data[most];
+};
+struct Reply {
+  std::int64_t n;
+  void* to;
+  const void* from;
+};
+using ShortLetter = Letter<48>;
+using LongLetter = Letter<Letters::kMostBytes>;
+
+constexpr const char* kNames[] = {"short_letter", "long_letter", "reply"};
+
+}  // namespace
+
+struct Letters::Box {
+  explicit Box(Letters& letters) : letters(letters), at(letters.take_box()) {}
+  ~Box() {
+    const std::lock_guard lock(letters.mutex_);
+    letters.boxes_.push_back(at);
+  }
+  Box(const Box&) = delete;
+  Box& operator=(const Box&) = delete;
+  Letters& letters;
+  char* const at;
+};
+
+void Letters::send(const GpuStream& stream, void* to, const void* from, std::size_t bytes) {
+  const auto send_as = [&](auto& letter, Kernel which, unsigned threads) {
+    letter.n = static_cast<std::int64_t>(bytes);
+    letter.to = to;
+    std::memcpy(letter.data, from, bytes);
+    launch(stream, which, threads, &letter);
+  };
+  if (bytes <= sizeof(ShortLetter::data)) {
+    ShortLetter letter;
+    return send_as(letter, short_letter, 32);
+  }
+  LongLetter letter;
+  send_as(letter, long_letter, 256);
+}
+
+void Letters::fetch(GpuStream& stream, void* to, const void* from, std::size_t bytes) {
+  const Box box(*this);
+  const Reply parameter = {static_cast<std::int64_t>(bytes), box.at, from};
+  launch(stream, reply, 256, &parameter);
+  gpu_.synchronize(stream);
+  std::memcpy(to, box.at, bytes);
+}
+
+char* Letters::take_box() {
+  gpu_.enter();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!boxes_.empty()) {
+      char* const box = boxes_.back();
+      boxes_.pop_back();
+      return box;
+    }
+  }
+  void* made = nullptr;
+  check(driver().allocate_host(&made, kMostBytes, kHostIsMapped), "host memory cannot be mapped");
+  return static_cast<char*>(made);
+}
+
+void Letters::launch(const GpuStream& stream, Kernel which, unsigned threads,
+                     const void* parameter) {
+  gpu_.enter();
+  Function kernel;
+  {
+    const std::lock_guard lock(mutex_);
+    kernel = kernels_[which];
+  }
+  if (!kernel) {
+    kernel = gpu_.add(this, which, "small_transfers.cuh", "", kNames[which]);
+    const std::lock_guard lock(mutex_);
+    kernels_[which] = kernel;
+  }
+  const LaunchConfig config = {{1, 1, 1}, {threads, 1, 1}, 0, stream.handle, nullptr, 0};
+  void* parameters[] = {const_cast<void*>(parameter)};
+  check(driver().launch(&config, kernel, parameters, nullptr), "a kernel cannot be launched");
+}
+
+}  // namespace tw::cuda

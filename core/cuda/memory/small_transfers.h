@@ -1,0 +1,36 @@
+// Transfers of few bytes between the host and a GPU, by kernels in the order of a stream: a
+// learning rate that goes there waits for nothing, a loss that comes back for its stream alone.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+#include "core/cuda/driver/stream.h"
+
+namespace tw::cuda {
+
+class Letters {
+ public:
+  // A launch takes 4 KiB of arguments.
+  static constexpr std::size_t kMostBytes = 4064;
+
+  explicit Letters(Gpu& gpu) : gpu_(gpu) {}
+  // `from` may change when it returns.
+  void send(const GpuStream& stream, void* to, const void* from, std::size_t bytes);
+  // Returns when the bytes are there; raises what went wrong before.
+  void fetch(GpuStream& stream, void* to, const void* from, std::size_t bytes);
+
+ private:
+  struct Box;
+  enum Kernel { short_letter, long_letter, reply, kKernels };
+  void launch(const GpuStream& stream, Kernel which, unsigned threads, const void* parameter);
+  char* take_box();
+
+  Gpu& gpu_;
+  std::array<Function, kKernels> kernels_ = {};
+  std::mutex mutex_;          // guards what follows, and kernels
+  std::vector<char*> boxes_;  // free; of one reply each, in memory that GPUs write to
+};
+
+}  // namespace tw::cuda

@@ -1,0 +1,143 @@
+// Random numbers, with the CPU's bits: the same words of the same stream.
+#include "core/ops/random/random.h"
+
+#include <new>
+
+#include "core/cuda/gpu/families.h"
+#include "core/cuda/gpu/add_kernel.h"
+
+namespace tw::cuda {
+
+namespace {
+
+// The parameter of kernels/random.cuh.
+struct Random {
+  std::int64_t count;
+  const std::uint64_t* key;
+  const void* x;
+  void* y;
+  std::int64_t low;
+  std::uint64_t span;
+  double scale;
+  float keep;
+  std::int32_t bits;
+};
+struct Problem {
+  Random parameter;
+  DType dtype;
+};
+
+Random& fresh(const Call& call, void* problem) {
+  Problem& p = *new (problem) Problem{};
+  p.dtype = call.out[0].dtype;
+  p.parameter.count = call.out[0].count;
+  return p.parameter;
+}
+void bind_made(void* problem, void* const* at) {
+  Random& p = static_cast<Problem*>(problem)->parameter;
+  p.key = static_cast<const std::uint64_t*>(at[0]);
+  p.y = at[1];
+}
+void bind_dropout(void* problem, void* const* at) {
+  Random& p = static_cast<Problem*>(problem)->parameter;
+  p.x = at[0];
+  p.key = static_cast<const std::uint64_t*>(at[1]);
+  p.y = at[2];
+}
+const char* refuses(const Call& call) { return refuses_narrow(call.in[0].dtype); }
+
+void launch(const Problem& p, const char* kernel, std::int64_t items) {
+  if (p.parameter.count == 0) return;
+  const bool wide = p.dtype == DType::float64;
+  const Function function = kernel_of(kernel, wide, "random.cuh", kernel,
+                                      [&] { return define("TW_TYPE", wide ? "double" : "float"); });
+  Gpu::current().launch(function, grid_for(items, 256), &p.parameter);
+}
+const Problem& problem_of(const void* problem) { return *static_cast<const Problem*>(problem); }
+
+constexpr char kUniformFloat[] = "uniform_float", kUniformDouble[] = "uniform_double",
+               kNormal[] = "normal", kIntegers[] = "integers", kDropout[] = "dropout";
+
+void run_uniform(const void* problem) {
+  const Problem& p = problem_of(problem);
+  const bool wide = p.dtype == DType::float64;
+  launch(p, wide ? kUniformDouble : kUniformFloat,
+         wide ? p.parameter.count : divide_up(p.parameter.count, 4));
+}
+void run_normal(const void* problem) {
+  const Problem& p = problem_of(problem);
+  launch(p, kNormal, divide_up(p.parameter.count, 1024) * 512);
+}
+void run_integers(const void* problem) {
+  launch(problem_of(problem), kIntegers, problem_of(problem).parameter.count);
+}
+void run_dropout(const void* problem) {
+  launch(problem_of(problem), kDropout, divide_up(problem_of(problem).parameter.count, 4));
+}
+
+// ---- keys ----
+
+// The parameter of fill, in kernels/fill.cuh.
+struct Fill {
+  std::int64_t count;
+  void* y;
+  std::uint64_t value[2];
+};
+struct DrawProblem {
+  Generator* generator;
+  std::int64_t words;
+  void* key;
+};
+void run_draw(const void* problem) {
+  const auto& p = *static_cast<const DrawProblem*>(problem);
+  static const char place = 0;
+  const Fill fill = {1, p.key, {p.generator->seed, p.generator->position}};
+  p.generator->position += static_cast<std::uint64_t>((p.words + 3) / 4 * 4);
+  const Function kernel =
+      kernel_of(&place, 0, "fill.cuh", "fill", [] { return define("TW_TO", "bytes16"); });
+  Gpu::current().launch(kernel, grid_for(1, 256), &fill);
+}
+
+constexpr char kHelp[] = "a Philox block a thread";
+
+}  // namespace
+
+void register_random_kernels() {
+  add_kernel<DrawProblem>(
+      "draw", "moves a generator on; the key follows the work before it", nullptr,
+      [](const Call& call, void* problem) {
+        *static_cast<DrawProblem*>(problem) = {reinterpret_cast<Generator*>(call.words[0]),
+                                               call.words[1], nullptr};
+      },
+      [](void* problem, void* const* at) { static_cast<DrawProblem*>(problem)->key = at[0]; },
+      run_draw, 0, "queued")
+      .reads_host = true;
+  add_kernel<Problem>(
+      "random_uniform", kHelp, nullptr,
+      [](const Call& call, void* problem) {
+        fresh(call, problem).bits = static_cast<std::int32_t>(call.words[2]);
+      },
+      bind_made, run_uniform, 1);
+  add_kernel<Problem>(
+      "random_normal", kHelp, nullptr,
+      [](const Call& call, void* problem) { fresh(call, problem); }, bind_made, run_normal, 1);
+  add_kernel<Problem>(
+      "random_integers", kHelp, nullptr,
+      [](const Call& call, void* problem) {
+        Random& p = fresh(call, problem);
+        p.low = call.words[1];
+        p.span = static_cast<std::uint64_t>(call.words[2]) - static_cast<std::uint64_t>(p.low);
+      },
+      bind_made, run_integers, 1);
+  add_kernel<Problem>(
+      "dropout_by", kHelp, refuses,
+      [](const Call& call, void* problem) {
+        Random& p = fresh(call, problem);
+        p.keep = static_cast<float>(1 - call.words.real(0));
+        const double keep = 1 - call.words.real(0);
+        p.scale = keep > 0 ? 1 / keep : 1;
+      },
+      bind_dropout, run_dropout, 3);
+}
+
+}  // namespace tw::cuda

@@ -1,0 +1,170 @@
+// The rows of ops/reductions.inc.
+#include <cstdlib>
+#include <string_view>
+
+#include "core/cuda/gpu/axes.h"
+#include "core/cuda/gpu/block_counters.h"
+#include "core/cuda/gpu/families.h"
+#include "core/cuda/gpu/add_kernel.h"
+
+namespace tw::cuda {
+
+namespace {
+
+// What elements are joined by, as cuda/reduce/reduce.cuh numbers them.
+enum class Kind { sum, prod, max, min, argmax, argmin, any, all, numbers, magnitudes, squares };
+
+struct Row {
+  Kind kind;
+  std::string_view finish;
+};
+constexpr Row kRows[] = {
+#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, finish, ...) \
+  {Kind::combination, #finish},
+#include "core/problems/reductions.inc"
+#undef TW_REDUCTION
+};
+enum class Place {
+#define TW_REDUCTION(name, ...) name,
+#include "core/problems/reductions.inc"
+#undef TW_REDUCTION
+};
+
+// The parameter of kernels/reduce.cuh.
+struct Parameter {
+  std::int64_t kept = 1, reduced = 1, segments = 1, segment = 0;
+  const void* x = nullptr;
+  void *y = nullptr, *partial = nullptr;
+  unsigned* done = nullptr;
+  Extents kept_extents, reduced_extents;
+  Strides kept_strides, reduced_strides;
+};
+struct Problem {
+  Parameter parameter;
+  Place place;
+  DType in, out;
+  const Row& row() const { return kRows[static_cast<int>(place)]; }
+};
+
+template <Place place> void set_up(const Call& call, void* problem) {
+  const Meta& x = call.in[0];
+  Problem& p = *new (problem) Problem;
+  p.place = place;
+  p.in = x.dtype;
+  p.out = call.out[0].dtype;
+  constexpr Kind kind = kRows[static_cast<int>(place)].kind;
+  constexpr bool is_arg = kind == Kind::argmax || kind == Kind::argmin;
+  const std::uint32_t reduced = is_arg ? call.words.axis(0, x.rank(), call.op->name)
+                                       : call.words.axes(0, x.rank(), call.op->name);
+  Axes<1> kept(1), walked(1);
+  for (int i = 0; i < x.rank(); ++i) {
+    const std::int64_t step = (*x.strides)[i];
+    const bool is_reduced = reduced >> i & 1;
+    (is_reduced ? walked : kept).push(x.size(i), &step);
+    (is_reduced ? p.parameter.reduced : p.parameter.kept) *= x.size(i);
+  }
+  kept.finish();
+  walked.finish();
+  p.parameter.kept_extents = kept.extents;
+  p.parameter.kept_strides = kept.strides[0];
+  p.parameter.reduced_extents = walked.extents;
+  p.parameter.reduced_strides = walked.strides[0];
+}
+void bind(void* problem, void* const* at) {
+  Problem& p = *static_cast<Problem*>(problem);
+  p.parameter.x = at[0];
+  p.parameter.y = at[1];
+}
+
+// float32 in double: a sum reads so many bytes for each addition that these cost nothing.
+const char* state_type(const Problem& p) {
+  const Kind kind = p.row().kind;
+  if (kind == Kind::any || kind == Kind::all) return "int32_t";
+  if (is_complex(p.in)) return "complex128";
+  if (is_floating(p.in)) {
+    const bool adds = kind <= Kind::prod || kind >= Kind::numbers;
+    return adds || p.in == DType::float64 ? "double" : "float";
+  }
+  return p.in == DType::uint64 ? "uint64_t" : "int64_t";
+}
+constexpr std::int64_t kStateBytes = 16;  // at most
+
+std::string settings_of(const Problem& p, int width) {
+  return define("TW_IN", type_name(p.in)) + define("TW_OUT", type_name(p.out)) +
+         define("TW_TYPE", state_type(p)) +
+         define("TW_KIND", std::to_string(static_cast<int>(p.row().kind))) +
+         (p.row().finish == "y" ? "" : define("TW_FINISH", std::string(p.row().finish))) +
+         define("TW_WIDTH", std::to_string(width));
+}
+
+void run(const void* problem) {
+  const Problem& p = *static_cast<const Problem*>(problem);
+  if (p.parameter.kept == 0) return;
+  static const char of_rows = 0, of_columns = 0, of_segments = 0;
+  Gpu& gpu = Gpu::current();
+  Parameter q = p.parameter;
+  const auto step = [](const Extents& e, const Strides& s) {
+    return std::abs(s.stride[e.rank - 1]) + (e.extent[e.rank - 1] == 1 ? 1 << 20 : 0);
+  };
+  // Lanes read neighbours along the axis whose elements lie closest.
+  const bool across = q.kept >= 16 && step(q.kept_extents, q.kept_strides) <
+                                          step(q.reduced_extents, q.reduced_strides);
+  const int width = !across && q.reduced > 1024 ? 256 : 32;
+  const std::int64_t rows_each = across ? 32 : 256 / width;
+  const std::int64_t blocks = divide_up(q.kept, rows_each);
+  // Few rows of many elements are cut, until there are blocks for all multiprocessors. The cut does
+  // not depend on the GPU: its result has the same bits on all.
+  constexpr std::int64_t kEnoughBlocks = 1024, kChunk = 16;
+  const std::int64_t least_segment = across ? 256 : 8192;
+  q.segment = std::max<std::int64_t>(q.reduced, 1);
+  if (blocks < kEnoughBlocks && q.reduced >= 2 * least_segment) {
+    const std::int64_t wanted =
+        std::min(divide_up(kEnoughBlocks, blocks), q.reduced / least_segment);
+    q.segment = divide_up(divide_up(q.reduced, wanted), kChunk) * kChunk;
+    q.segments = divide_up(q.reduced, q.segment);
+  }
+  if (q.segments > 1) {
+    q.partial = gpu.pool.allocate(static_cast<std::size_t>(q.kept * q.segments * kStateBytes));
+    q.done = counters_of_blocks(gpu, blocks);
+  }
+  const std::uint64_t key =
+      ((static_cast<std::uint64_t>(p.place) * 32 + static_cast<std::uint64_t>(p.in)) * 32 +
+       static_cast<std::uint64_t>(p.out)) *
+          512 +
+      static_cast<std::uint64_t>(width);
+  const auto settings = [&] { return settings_of(p, width); };
+  Grid grid{{}, 256, 0};
+  grid.blocks[0] = static_cast<unsigned>(blocks);
+  grid.blocks[1] = static_cast<unsigned>(q.segments);
+  grid.blocks[2] = 1;
+  gpu.launch(across ? kernel_of(&of_columns, key, "reduce.cuh", "reduce_columns", settings)
+                    : kernel_of(&of_rows, key, "reduce.cuh", "reduce_rows", settings),
+             grid, &q);
+  if (q.segments == 1) return;
+  if (!q.done) {
+    Grid last{{}, 256, 0};
+    last.blocks[0] = static_cast<unsigned>(divide_up(q.kept, 256 / width));
+    last.blocks[1] = last.blocks[2] = 1;
+    gpu.launch(kernel_of(&of_segments, key, "reduce.cuh", "reduce_segments", settings), last, &q);
+  }
+  gpu.pool.release(q.partial, static_cast<std::size_t>(q.kept * q.segments * kStateBytes));
+}
+
+// Of a row with terms, whose third attribute is the type that they are converted to.
+const char* refuses_terms(const Call& call) {
+  if (call.words.none(2) || call.words.dtype(2) == call.in[0].dtype) return nullptr;
+  return kOtherType;
+}
+
+}  // namespace
+
+void register_reduce_kernels() {
+#define TW_REDUCTION(name, parameters, ...)                                                \
+  add_kernel<Problem>(#name, "a warp or a block a row, lanes where elements lie together", \
+                      std::string_view(#parameters) == "terms" ? refuses_terms : nullptr,  \
+                      set_up<Place::name>, bind, run);
+#include "core/problems/reductions.inc"
+#undef TW_REDUCTION
+}
+
+}  // namespace tw::cuda

@@ -1,0 +1,75 @@
+// The rows of pointwise.inc as data, for ops and kernels.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/dtype.h"
+
+namespace tw {
+
+enum class PointwiseOp : std::uint8_t {
+#define TW_UNARY(name, ...) name,
+#define TW_BINARY(name, ...) name,
+#define TW_TERNARY(name, ...) name,
+#include "core/problems/pointwise.inc"
+#undef TW_UNARY
+#undef TW_BINARY
+#undef TW_TERNARY
+};
+#define TW_UNARY(name, ...) +1
+#define TW_BINARY(name, ...) +1
+#define TW_TERNARY(name, ...) +1
+inline constexpr int kPointwiseOps = 0
+#include "core/problems/pointwise.inc"
+    ;
+#undef TW_UNARY
+#undef TW_BINARY
+#undef TW_TERNARY
+
+// Kinds of element types a row is for.
+namespace kind {
+inline constexpr int f = 1, i = 2, b = 4, c = 8;  // floating, integer, bool, complex
+// `promotes`: integers and bool are computed as the default floating type.
+// `condition`: the first operand is a truth value and takes no part in promotion.
+inline constexpr int promotes = 16, condition = 32;
+inline constexpr int numeric = f | i | c, real = f | i, ordered = f | i | b, any = f | i | b | c;
+inline constexpr int floating = f | promotes, complex = f | c | promotes, bits = i | b;
+inline constexpr int chosen = f | i | b | c | condition;
+}  // namespace kind
+
+enum class PointwiseResult : std::uint8_t { same, truth };
+
+inline constexpr int kMaxRowInputs = 3;
+
+// The parts of a row that are data.
+struct PointwiseRow {
+  const char* name;
+  int arity;
+  int kinds;
+  PointwiseResult result;
+  const char* formula;
+  const char* gradients[kMaxRowInputs];  // "none" where there is none
+  const char* help;
+};
+extern const PointwiseRow kPointwiseRows[kPointwiseOps];
+
+// The largest errors of CPU results in ulp (accuracy.inc); 0 where none is stated.
+struct PointwiseAccuracy {
+  double float32 = 0, float64 = 0;
+};
+PointwiseAccuracy accuracy_of(PointwiseOp op);
+
+// Whether the identifier `name` occurs in a formula's text.
+constexpr bool mentions(std::string_view text, std::string_view name) {
+  const auto part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    const bool starts = at == 0 || !part(text[at - 1]);
+    const bool ends = at + name.size() == text.size() || !part(text[at + name.size()]);
+    if (starts && ends) return true;
+  }
+  return false;
+}
+
+}  // namespace tw
