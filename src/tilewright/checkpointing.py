@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tilewright import Tensor, _core
-from tilewright.nn import Sequential
 
 _T = TypeVar("_T")
+
+
+class Stages(Protocol):
+    """Modules that are called one after the other, such as an `nn.Sequential`."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, at: slice, /) -> Callable[[Any], Any]: ...
 
 
 class _Place:
@@ -56,7 +62,7 @@ def checkpoint(
 
 
 def checkpoint_sequential(
-    model: Sequential, segments: int, x: Any, *, use_reentrant: bool = False
+    model: Stages, segments: int, x: Any, *, use_reentrant: bool = False
 ) -> Any:
     """`model(x)` with its modules in `segments` runs, all but the last of them checkpointed.
 

@@ -9,6 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
+from tilewright._inspect.open_reports import open_reports
+from tilewright._report.text import aligned, time_text
 
 if TYPE_CHECKING:
     from tilewright.placement import Placement
@@ -104,7 +106,7 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
 
     def __enter__(self) -> explain:
         self._open.append((threading.get_ident(), _core._Observing()))
-        _open_reports.append((threading.get_ident(), self))
+        open_reports.append((threading.get_ident(), self))
         return self
 
     def __exit__(
@@ -120,7 +122,7 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
             if not self._open:
                 raise _core.StateError("explain: no block of this report is open")
             entered, observing = self._open.pop(here[-1] if here else -1)
-            _open_reports.remove((entered, self))
+            open_reports.remove((entered, self))
         entries = []
         for seen in observing.stop():
             del seen["kind"]
@@ -179,18 +181,6 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         return "\n\n".join([*chosen, *parts])
 
 
-# With the thread that each listens to.
-_open_reports: list[tuple[int, explain]] = []
-
-
-def tell_placement(placement: Placement) -> None:
-    """What device="auto" came to on this thread, to those who listen."""
-    me = threading.get_ident()
-    for thread, report in list(_open_reports):
-        if thread == me:
-            report.placements.append(placement)
-
-
 _COLUMNS = ("op", "problem", "kernel", "time", "GFLOP/s", "GB/s", "roofline")
 
 
@@ -215,17 +205,6 @@ def _row(entry: Entry) -> tuple[str, ...]:
         entry.op, entry.problem, kernel, time_text(entry.ns), _rate(entry.gflops), _rate(entry.gbs),
         share,
     )  # fmt: skip
-
-
-def aligned(rows: Sequence[Sequence[str]], left: int = 3) -> Iterator[str]:
-    """Lines with columns of one width: the first `left` stand left, the others right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells).rstrip()
 
 
 def _choices(entries: Iterable[Entry]) -> Iterator[str]:
@@ -305,13 +284,6 @@ def _legend(entries: Iterable[Entry]) -> str:
         "machine's arithmetic (compute) or memory allows,\nas measured in this process; data in a "
         f"cache can come faster than memory allows.{estimates}"
     )
-
-
-def time_text(ns: float) -> str:
-    for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if ns >= scale:
-            return f"{ns / scale:.3g} {unit}"
-    return f"{ns:.3g} ns"
 
 
 def _rate(value: float) -> str:

@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import Any
 
 from tilewright.extras import require
-from tilewright.io import write_whole
+from tilewright.io.atomic import write_whole
 
 # Of Okabe and Ito's palette, which people with any kind of colour vision can tell apart.
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"

@@ -15,7 +15,8 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor, _core, nn
-from tilewright.explanation import tell_placement, time_text
+from tilewright._inspect.open_reports import tell_placement
+from tilewright._report.text import time_text
 
 AUTOMATIC = "auto"
 # What an op costs on the processor beside its kernel.
@@ -108,7 +109,7 @@ def auto_device(model: nn.Module, *inputs: Any) -> Placement:
     >>> tw.auto_device(tw.nn.Linear(4, 3), (2, 4)).device
     'cpu'
     """
-    from tilewright.nn.summary import input_on, tensors_in, twin_on  # noqa: PLC0415  (imported on use)
+    from tilewright.nn.dry_run import input_on, tensors_in, twin_on  # noqa: PLC0415  (imported on use)
 
     if not isinstance(model, nn.Module):
         raise TypeError(f"auto_device: expected a Module, got {type(model).__name__}")

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from tilewright import _core, pictures, trace_file
-from tilewright.explanation import aligned, time_text
+from tilewright._report.text import aligned, time_text
 from tilewright.memory.timeline import MEMORY_EVENTS
 
 # Rows of a printed table; the ones that took longest first.

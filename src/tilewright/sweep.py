@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright import train as job
-from tilewright.io import write_whole
+from tilewright.io.atomic import write_whole
 from tilewright.memory import Pool
 from tilewright.runtime import Scheduler, current_task
 from tilewright.runtime.timeline import EARLIER, draw_timeline, write_timeline

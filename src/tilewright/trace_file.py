@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from tilewright.io import write_whole
+from tilewright.io.atomic import write_whole
 
 _NS_PER_US = 1e3
 

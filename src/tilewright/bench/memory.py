@@ -14,14 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from timeit import Timer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tilewright as tw
 from tilewright.bench.harness import OURS, Case
 from tilewright.memory.breakdown import MemoryReport
-
-if TYPE_CHECKING:
-    from tilewright.cli.console import Console
 
 # The network of the comparison: hidden layers of one width, trained by SGD.
 SIZES = (512, 1024, 12)  # batch, width, hidden layers
@@ -137,34 +134,6 @@ def step_report(with_torch: bool, sizes: Sequence[int]) -> MemoryReport:
 def _loss_of(m: Any, loss: Callable[..., Any], sizes: Sequence[int]) -> Callable[[], Any]:
     model, x, t = _network(m, sizes)
     return lambda: loss(model(x), t)
-
-
-def report_peaks(console: Console, peers: dict[str, Any]) -> dict[str, Any]:
-    """Measures and prints both; what `tilewright bench memory` adds to the pool's cases."""
-    ways = WAYS if "torch" in peers else WAYS[:-1]
-    found = []
-    for peak in peaks(ways):
-        found.append(peak)
-        console.line(f"{peak.way}: {peak.peak_bytes / 2**20:,.0f} MiB")
-    torch = next((peak for peak in found if peak.way == "torch"), None)
-    rows = [[peak.way, *_cells(peak, torch)] for peak in found]
-    console.table(
-        "peak resident memory: {2} layers of {1}, batch {0}, SGD".format(*SIZES),
-        ["way", "MiB", "of torch's", "above start, MiB", "of torch's"],
-        rows,
-    )
-    report = step_report("torch" in peers, SIZES)
-    console.table("memory of one step", report.columns(), report.rows())
-    return {"peaks": [vars(peak) for peak in found], "step": dict(report)}
-
-
-def _cells(peak: Peak, torch: Peak | None) -> list[str]:
-    cells = []
-    for name in ("peak_bytes", "grown_bytes"):
-        figure = getattr(peak, name)
-        cells.append(f"{figure / 2**20:,.0f}")
-        cells.append(f"{figure / getattr(torch, name):.2f}" if torch else "-")
-    return cells
 
 
 def _network(m: Any, sizes: Sequence[int]) -> tuple[Any, Any, Any]:

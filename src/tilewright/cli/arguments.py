@@ -12,7 +12,7 @@ from typing import Any
 import tilewright as tw
 from tilewright.bench.networks import FAMILIES
 from tilewright.bench.peers import PEERS
-from tilewright.io import TEMPORARY_SUFFIX
+from tilewright.io.atomic import TEMPORARY_SUFFIX
 
 Subparsers = Any  # argparse keeps the class of add_subparsers() private
 # 10^15 elements of one byte are a petabyte; far longer numbers would not fit 64 bits either.

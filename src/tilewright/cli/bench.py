@@ -199,7 +199,7 @@ def run(args: argparse.Namespace) -> int:
     if args.what == "rungs":
         console.line(convolution.rungs_missed(results))
     if args.what == "memory":
-        report |= memory.report_peaks(console, peers.modules)
+        report |= _report_peaks(console, peers.modules)
     console.json(report)
     _draw(console, args, results)
     return 0
@@ -340,3 +340,31 @@ def _draw(console: Console, args: argparse.Namespace, results: list[Result]) -> 
     unit = "best peer's time over ours"
     bars(args.plot, f"bench {args.what}", unit, labels, [result.ratio for result in compared], 1.0)
     console.line(f"picture: {args.plot}")
+
+
+def _report_peaks(console: Console, peers: dict[str, Any]) -> dict[str, Any]:
+    """Measures and prints both; what `bench memory` adds to the pool's cases."""
+    ways = memory.WAYS if "torch" in peers else memory.WAYS[:-1]
+    found = []
+    for peak in memory.peaks(ways):
+        found.append(peak)
+        console.line(f"{peak.way}: {peak.peak_bytes / 2**20:,.0f} MiB")
+    torch = next((peak for peak in found if peak.way == "torch"), None)
+    rows = [[peak.way, *_peak_cells(peak, torch)] for peak in found]
+    console.table(
+        "peak resident memory: {2} layers of {1}, batch {0}, SGD".format(*memory.SIZES),
+        ["way", "MiB", "of torch's", "above start, MiB", "of torch's"],
+        rows,
+    )
+    report = memory.step_report("torch" in peers, memory.SIZES)
+    console.table("memory of one step", report.columns(), report.rows())
+    return {"peaks": [vars(peak) for peak in found], "step": dict(report)}
+
+
+def _peak_cells(peak: memory.Peak, torch: memory.Peak | None) -> list[str]:
+    cells = []
+    for name in ("peak_bytes", "grown_bytes"):
+        figure = getattr(peak, name)
+        cells.append(f"{figure / 2**20:,.0f}")
+        cells.append(f"{figure / getattr(torch, name):.2f}" if torch else "-")
+    return cells

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 from tilewright.bench.harness import Timing
 from tilewright.cli.arguments import check_target
 from tilewright.extras import available, require
-from tilewright.io import write_whole
+from tilewright.io.atomic import write_whole
 
 _REFRESH_SECONDS = 0.1
 # Leaves the text of a training room in 80 columns.

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewright.nn.registry import walk
-
-if TYPE_CHECKING:
-    from tilewright.nn.module import Module
 
 _ATTRIBUTE = "_tilewright_where"
 
@@ -15,7 +12,7 @@ _ATTRIBUTE = "_tilewright_where"
 class _Where:
     """How far out an error has come: the path below `outermost` of the module that raised it."""
 
-    def __init__(self, module: Module | None = None, args: tuple[Any, ...] = ()) -> None:
+    def __init__(self, module: object = None, args: tuple[Any, ...] = ()) -> None:
         self.outermost = module
         self.args = args
         self.path = ""
@@ -25,7 +22,7 @@ class _Where:
         return _Where, ()
 
 
-def locate(error: Exception, module: Module) -> None:
+def locate(error: Exception, module: object) -> None:
     """Notes that an error leaves the forward of `module`.
 
     The path grows outwards, call by call, and stands in front of the message where that is the

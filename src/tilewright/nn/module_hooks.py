@@ -6,13 +6,10 @@ import itertools
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from tilewright import Tensor, _core
 from tilewright.autograd.function import Context, Function, is_linear_pass
-
-if TYPE_CHECKING:
-    from tilewright.nn.module import Module
 
 _ids = itertools.count()
 
@@ -63,6 +60,12 @@ class ModuleHooks:
         """A new dict: calls that are under way go on with the one they have."""
         _core._note_module_hooks()
         setattr(self, kind, hooks)
+
+
+class HookedModule(Protocol):
+    """A module, as far as its call is concerned."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
 class HookRemover:
@@ -175,7 +178,7 @@ class Hooked:
         return self._call_hooks
 
 
-def call_hooked(module: Module, hooks: ModuleHooks, args: Any, kwargs: Any) -> Any:
+def call_hooked(module: HookedModule, hooks: ModuleHooks, args: Any, kwargs: Any) -> Any:
     """The forward with what is hooked around it."""
     called: set[int] = set()
     try:
@@ -196,7 +199,7 @@ def call_hooked(module: Module, hooks: ModuleHooks, args: Any, kwargs: Any) -> A
         raise
 
 
-def _before(module: Module, hook: Hook, args: Any, kwargs: Any) -> tuple[Any, Any]:
+def _before(module: HookedModule, hook: Hook, args: Any, kwargs: Any) -> tuple[Any, Any]:
     if not hook.with_kwargs:
         changed = hook.function(module, args)
         if changed is None:
@@ -212,7 +215,7 @@ def _before(module: Module, hook: Hook, args: Any, kwargs: Any) -> tuple[Any, An
     )
 
 
-def _after(module: Module, hook: Hook, args: Any, kwargs: Any, result: Any) -> Any:
+def _after(module: HookedModule, hook: Hook, args: Any, kwargs: Any, result: Any) -> Any:
     if hook.with_kwargs:
         changed = hook.function(module, args, kwargs, result)
     else:
@@ -234,7 +237,7 @@ def call_state_hooks(kind: str, module: Any, *arguments: Any) -> None:
 class _Boundary:
     """One call of a module, as its backward hooks see it."""
 
-    def __init__(self, module: Module, hooks: ModuleHooks) -> None:
+    def __init__(self, module: HookedModule, hooks: ModuleHooks) -> None:
         self.module = module
         self.hooks = hooks
         # How many arguments and results there are, and which of them have gradients.

@@ -10,10 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, MutableMapping, Reversible
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tilewright.nn.module import Module
+from typing import Any, Protocol
 
 PARAMETERS, BUFFERS, MODULES = KINDS = ("_parameters", "_buffers", "_modules")
 UNSAVED = "_non_persistent_buffers_set"  # names of buffers that are no part of a state
@@ -47,12 +44,19 @@ def join_names(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
 
 
+class Registering(Protocol):
+    """A module, as far as what it has registered is concerned."""
+
+    def _register(self, kind: str, name: str, value: Any) -> None: ...
+    def _unregister(self, kind: str, name: str) -> None: ...
+
+
 class Registered(MutableMapping[str, Any], Reversible[str]):
     """One kind of what a module has registered: what is changed here is changed in the module."""
 
     __slots__ = ("_kind", "_module")
 
-    def __init__(self, module: Module, kind: str) -> None:
+    def __init__(self, module: Registering, kind: str) -> None:
         self._module, self._kind = module, kind
 
     def __getitem__(self, name: str) -> Any:
@@ -87,10 +91,10 @@ class Registered(MutableMapping[str, Any], Reversible[str]):
 def kind_of_registered(kind: str) -> property:
     """The attribute of a module that shows a kind, and takes another mapping in its place."""
 
-    def get(module: Module) -> Registered:
+    def get(module: Registering) -> Registered:
         return Registered(module, kind)
 
-    def put(module: Module, values: Any) -> None:
+    def put(module: Registering, values: Any) -> None:
         values = dict(values)
         for name in list(held(module, kind)):
             module._unregister(kind, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import tilewright as tw
 from tilewright import Tensor
@@ -22,9 +22,6 @@ from tilewright.nn.registry import (
     visiting,
     walk,
 )
-
-if TYPE_CHECKING:
-    from tilewright.nn.module import Module
 
 EXTRA = "_extra_state"
 
@@ -55,7 +52,7 @@ class Loading(list[str]):
         for step in self._steps:
             step()
 
-    def put(self, module: Module, name: str, value: Tensor) -> None:
+    def put(self, module: Any, name: str, value: Tensor) -> None:
         """Overwrites a parameter or buffer, or gives it the other's memory."""
         x = _tensor(module, name)
         if self.assign:
@@ -198,7 +195,7 @@ class ModuleState:
 
         def load() -> None:
             for name, value in fitting.items():
-                loading.put(self, name[len(prefix) :], value)  # type: ignore[arg-type]
+                loading.put(self, name[len(prefix) :], value)
             for name in extra:
                 if name in state_dict:
                     self.set_extra_state(state_dict[name])
@@ -227,7 +224,7 @@ def _asked(
     keys: KeyDifferences,
     prefix: str,
     above: tuple[Any, ...],
-) -> Iterator[Module]:
+) -> Iterator[Any]:
     """Asks a module and what is below it to load; gives them, children first.
 
     Each gets a dict of its own names, which it may change, with what its parents made of it.

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import tilewright as tw
-from tilewright import Tensor, _core
+from tilewright import _core
+from tilewright.nn.dry_run import input_on, tensors_in, twin_on
 from tilewright.nn.module import Module
-from tilewright.nn.parameter import Parameter
 
 
 @dataclass
@@ -76,7 +75,7 @@ class ModelSummary:
         return Group(table, self._totals())
 
     def __str__(self) -> str:
-        from tilewright.explanation import aligned  # noqa: PLC0415  (imported on use)
+        from tilewright._report.text import aligned  # noqa: PLC0415  (imported on use)
 
         return "\n".join([*aligned([_COLUMNS, *self._rows()]), "", self._totals()])
 
@@ -173,33 +172,6 @@ def _run(model: Module, inputs: Sequence[Any], kwargs: dict[str, Any], device: s
     return ModelSummary(layers, device == "null")
 
 
-def twin_on(model: Module, device: str) -> Module:
-    """A copy without hooks; on the null device without values."""
-    memo: dict[int, Any] = {}
-    for module in model.modules():
-        for x in (*module.parameters(recurse=False), *module.buffers(recurse=False)):
-            if device == "null" and id(x) not in memo:
-                empty = tw.empty(x.shape, dtype=x.dtype, device=device)
-                memo[id(x)] = (
-                    Parameter(empty, x.requires_grad) if isinstance(x, Parameter) else empty
-                )
-        if module._call_hooks is not None:
-            memo[id(module._call_hooks)] = None
-    twin = copy.deepcopy(model, memo)
-    for module in twin.modules():
-        module.__dict__.pop("_call_hooks", None)
-    return twin
-
-
-def input_on(x: Any, device: str) -> Any:
-    """A tensor there; a tuple or list of integers is the shape of a float32 one."""
-    if isinstance(x, Tensor):
-        return x.detach().to(device)
-    if isinstance(x, (tuple, list)) and x and all(type(extent) is int for extent in x):
-        return tw.zeros(tuple(x), device=device)
-    return x
-
-
 def _layers(model: Module) -> list[Layer]:
     """A row for each module, which its calls fill in."""
     layers: list[Layer] = []
@@ -220,14 +192,3 @@ def _layers(model: Module) -> list[Layer]:
 
         module.register_forward_hook(note)
     return layers
-
-
-def tensors_in(value: Any) -> Iterable[Tensor]:
-    """The tensors in lists, tuples and dicts."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, dict):
-        yield from tensors_in(list(value.values()))
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from tensors_in(item)

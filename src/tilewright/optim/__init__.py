@@ -7,6 +7,7 @@ from tilewright.optim.adagrad import Adagrad
 from tilewright.optim.adam import Adam, AdamW
 from tilewright.optim.adamax import Adamax
 from tilewright.optim.asgd import ASGD
+from tilewright.optim.averaged_model import EMA
 from tilewright.optim.lbfgs import LBFGS
 from tilewright.optim.lion import Lion
 from tilewright.optim.muon import Muon
@@ -16,7 +17,6 @@ from tilewright.optim.radam import RAdam
 from tilewright.optim.rmsprop import RMSprop
 from tilewright.optim.rprop import Rprop
 from tilewright.optim.sgd import SGD
-from tilewright.optim.swa_utils import EMA
 
 __all__ = [
     "ASGD",

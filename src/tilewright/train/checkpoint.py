@@ -10,7 +10,7 @@ from os import PathLike
 from typing import Any
 
 import tilewright as tw
-from tilewright.io import remove_temporaries
+from tilewright.io.atomic import remove_temporaries
 from tilewright.train.options import Options
 from tilewright.train.task import Trainable
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.nn.summary import twin_on
+from tilewright.nn.dry_run import twin_on
 from tilewright.placement import Placement, place
 from tilewright.train.checkpoint import Checkpoint
 from tilewright.train.options import AUTOMATIC, Options

@@ -309,7 +309,7 @@ def check_writable() -> None:
 
 def write(table: Table, target: str) -> None:
     """Writes a table, whole or not at all."""
-    from tilewright.io import atomic_writer  # noqa: PLC0415  (an import only reads)
+    from tilewright.io.atomic import atomic_writer  # noqa: PLC0415  (an import only reads)
 
     text = json.dumps(table.as_dict(), indent=2, allow_nan=False) + "\n"
     with atomic_writer(target, "tune") as file:
