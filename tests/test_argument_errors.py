@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright import _core, argument_errors
+from tilewright import _core
+from tilewright._engine import argument_errors
 
 ROOT = Path(__file__).parent.parent
 

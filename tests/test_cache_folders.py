@@ -8,7 +8,7 @@ import stat
 import pytest
 
 import tilewright as tw
-from tilewright import cache
+from tilewright._engine import cache
 from tilewright.memory import Pool
 from tilewright.tune import table
 

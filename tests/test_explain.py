@@ -6,8 +6,8 @@ import math
 import pytest
 
 import tilewright as tw
-from tilewright.bench import machine
-from tilewright.bench.machine import quick_peaks
+from tilewright._inspect import machine_peaks
+from tilewright._inspect.machine_peaks import quick_peaks
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ class TestScope:
         assert [entry.op for entry in outer] == ["add", "multiply", "subtract"]
 
     def test_reading_a_report_within_another_adds_nothing(self):
-        machine._measured.cache_clear()
+        machine_peaks._measured.cache_clear()
         x = tw.ones((3,))
         with tw.explain() as outer:
             with tw.explain() as inner:
@@ -180,7 +180,7 @@ class TestPeaks:
         assert quick_peaks("float64") is not quick_peaks("float32")
 
     def test_random_stream_and_forced_kernels_stay(self):
-        machine._measured.cache_clear()
+        machine_peaks._measured.cache_clear()
         tw.manual_seed(3)
         expected = tw.randn(4).tolist()
         tw.manual_seed(3)

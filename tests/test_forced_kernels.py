@@ -18,7 +18,7 @@ from cases.record import OpCase
 from cases.uses import LIKE, MADE, bits, gradients
 
 import tilewright as tw
-from tilewright.explanation import Entry
+from tilewright._inspect.explanation import Entry
 
 CHOICES = {op: tw.kernels.names(op) for op in tw.kernels.ops()}
 WITH_BODY = [op for op, names in CHOICES.items() if "body" in names]

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import pytest
 
 import tilewright as tw
-from tilewright.background import call_apart
+from tilewright._engine.background import call_apart
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="timers send no signals there")
 

@@ -5,8 +5,8 @@ import math
 import pytest
 
 import tilewright as tw
-from tilewright import pictures
 from tilewright import train as job
+from tilewright._report import figures
 from tilewright.cli import picture, picture_train
 from tilewright.runtime import timeline
 
@@ -16,9 +16,9 @@ pytest.importorskip("matplotlib")
 @pytest.fixture
 def drawn(monkeypatch):
     """The figures that would be written."""
-    figures = []
-    monkeypatch.setattr(pictures, "save", lambda figure, path: figures.append(figure))
-    return figures
+    saved = []
+    monkeypatch.setattr(figures, "save", lambda figure, path: saved.append(figure))
+    return saved
 
 
 def run_of(epochs, kernel="auto", seconds=0.5):
@@ -176,9 +176,9 @@ class TestFiles:
     def test_a_picture_that_fails_leaves_the_old_one(self, tmp_path, monkeypatch):
         target = tmp_path / "x.png"
         target.write_bytes(b"old")
-        figure = pictures.figure(1, 1)
+        figure = figures.figure(1, 1)
         with pytest.raises(ValueError, match="docx"):
-            pictures.save(figure, tmp_path / "x.docx")
+            figures.save(figure, tmp_path / "x.docx")
 
         def fail(file, **_):
             file.write(b"half")
@@ -186,6 +186,6 @@ class TestFiles:
 
         monkeypatch.setattr(figure, "savefig", fail)
         with pytest.raises(OSError, match="disk full"):
-            pictures.save(figure, target)
+            figures.save(figure, target)
         assert target.read_bytes() == b"old"
         assert [path.name for path in tmp_path.iterdir()] == ["x.png"]

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright import nn, placement, train
+from tilewright import nn, train
+from tilewright._inspect import placement
+from tilewright._inspect.placement import Load, Speed, Work, choose
 from tilewright.cli import main
-from tilewright.placement import Load, Speed, Work, choose
 from tilewright.tune import table
 
 CPU = Speed("cpu", {"": 1e11}, 2e10, 1e-6, math.inf, math.inf, "planted")

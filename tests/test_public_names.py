@@ -15,7 +15,7 @@ from cases import arrays
 
 import tilewright as tw
 from tilewright import _core
-from tilewright.methods import ABSENT
+from tilewright._engine.lazy_methods import ABSENT
 
 OPS = {op["name"]: op for op in _core._op_records()}
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import tilewright as tw
-from tilewright import display
+from tilewright._report import display
 
 A = np.array([[0.3, -0.7, 1.45], [0.9, -0.2, -0.55], [2.0, 0.1, 0.4]])
 B = np.array([[1.7, 0.6, 2.3], [0.4, 1.2, 0.8], [-0.3, 0.2, 1.1]])

@@ -550,7 +550,7 @@ def test_help_tells_other_spellings() -> None:
 def test_import_loads_no_more_than_before() -> None:
     code = (
         "import sys, tilewright as tw; tw.ones(2, 3).sum(dim=0);"
-        "print([m for m in ('ast', 'inspect', 'numpy', 'tilewright.argument_errors')"
+        "print([m for m in ('ast', 'inspect', 'numpy', 'tilewright._engine.argument_errors')"
         " if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import _core
-from tilewright.methods import ABSENT
+from tilewright._engine.lazy_methods import ABSENT
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "tilewright"

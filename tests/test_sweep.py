@@ -13,7 +13,7 @@ import pytest
 from tilewright import train as job
 from tilewright.cli import main
 from tilewright.cli.picture_sweep import sweep_figure
-from tilewright.sweep import (
+from tilewright.train.sweep import (
     Configuration,
     Row,
     Sweep,
@@ -21,7 +21,7 @@ from tilewright.sweep import (
     estimate_bytes,
     read_configurations,
 )
-from tilewright.sweep_file import _json_lines
+from tilewright.train.sweep_file import _json_lines
 
 PATIENCE = 60
 TWO = {"sweep": {"epochs": 2}, "grid": {"hidden": [8, 16]}, "runs": [{"hidden": 8, "lr": 0.3}]}

@@ -15,7 +15,7 @@ from cases.pointwise import OF_COMPLEX
 
 import tilewright as tw
 from tilewright import _core
-from tilewright.methods import ABSENT
+from tilewright._engine.lazy_methods import ABSENT
 
 TABLE = {row["name"]: row for row in _core.pointwise_table()}
 BY_NAME = {case.name: case for case in RECORDS}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.absent import REMEDIES
+from tilewright._compat.missing_names import REMEDIES
 
 torch = pytest.importorskip("torch")
 

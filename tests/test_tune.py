@@ -15,7 +15,7 @@ from cases.tuning import Machine
 
 import tilewright as tw
 from tilewright import tune
-from tilewright.cache import cache_folder, tuning_path
+from tilewright._engine.cache import cache_folder, tuning_path
 from tilewright.cli import main
 from tilewright.tune import table
 from tilewright.tune.search import Search

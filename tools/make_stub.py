@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Any
 
 from tilewright import _core
-from tilewright.methods import LazyMethod
+from tilewright._engine.lazy_methods import LazyMethod
 
 STUB = Path(__file__).parent.parent / "src" / "tilewright" / "_core.pyi"
 
@@ -53,8 +53,8 @@ _Operand: TypeAlias = Tensor | _Number | _Array
 
 # What annotations name.
 IMPORTS = {
-    "from tilewright.devices import device as _Device",
-    "from tilewright.extents import ElementCount as _ElementCount",
+    "from tilewright._engine.device_names import device as _Device",
+    "from tilewright._engine.element_count import ElementCount as _ElementCount",
 }
 
 LINE_WIDTH = 100

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import importlib as _importlib
 import os as _os
+import sys as _sys
 import typing as _typing
 
 from tilewright import _core
-from tilewright import cache as _cache
-from tilewright import methods as _methods
 from tilewright._core import *  # noqa: F403  (the engine's ops; its stub lists them)
-from tilewright.grad_mode import enable_grad as enable_grad
-from tilewright.grad_mode import inference_mode as inference_mode
-from tilewright.grad_mode import no_grad as no_grad
-from tilewright.grad_mode import set_grad_enabled as set_grad_enabled
+from tilewright._engine import cache as _cache
+from tilewright._engine import lazy_methods as _methods
+from tilewright._engine.grad_mode import enable_grad as enable_grad
+from tilewright._engine.grad_mode import inference_mode as inference_mode
+from tilewright._engine.grad_mode import no_grad as no_grad
+from tilewright._engine.grad_mode import set_grad_enabled as set_grad_enabled
 
 __version__ = "0.1.0"
 
@@ -41,33 +42,35 @@ _OF_TENSORS = {
     **dict.fromkeys(
         ("tensordot", "vecdot", "vdot", "outer", "dot", "inner", "mm", "mv", "bmm", "kron",
          "addbmm", "addmv", "addr", "baddbmm"),
-        "tilewright.contraction",
+        "tilewright._arrays.contraction",
     ),
-    "ger": "tilewright.contraction:outer",
-    **dict.fromkeys(("istft", "stft"), "tilewright.spectra"),
+    "ger": "tilewright._arrays.contraction:outer",
+    **dict.fromkeys(("istft", "stft"), "tilewright.fft.short_time"),
     **dict.fromkeys(
         ("adjoint", "diagonal_scatter", "fill_diagonal_", "frexp", "index_reduce", "is_nonzero",
          "isreal", "ldexp", "msort", "mvlgamma", "put", "resolve_conj", "split_with_sizes",
          "sum_to_size"),
-        "tilewright.torch_functions",
+        "tilewright._compat.torch_functions",
     ),
     **dict.fromkeys(
         ("histogram", "unique", "unique_all", "unique_consecutive", "unique_counts",
          "unique_inverse", "unique_values"),
-        "tilewright.sets",
+        "tilewright._arrays.sets",
     ),
     "i0": "tilewright.special",
-    "index_put": "tilewright.indexing",
-    "index_put_": "tilewright.indexing",
-    **dict.fromkeys(("aminmax", "fmax", "fmin", "mode"), "tilewright.extremes"),
-    **dict.fromkeys(("gcd", "lcm"), "tilewright.integers"),
+    "index_put": "tilewright._arrays.indexing",
+    "index_put_": "tilewright._arrays.indexing",
+    **dict.fromkeys(("aminmax", "fmax", "fmin", "mode"), "tilewright._arrays.extremes"),
+    **dict.fromkeys(("gcd", "lcm"), "tilewright._arrays.integers"),
     **dict.fromkeys(
         ("corrcoef", "cov", "cumulative_trapezoid", "std_mean", "trapezoid", "var_mean"),
-        "tilewright.statistics",
+        "tilewright._arrays.statistics",
     ),
-    "trapz": "tilewright.statistics:trapezoid",
-    **dict.fromkeys(("dist", "norm", "renorm"), "tilewright.distances"),
-    **dict.fromkeys(("argwhere", "take_along_dim", "unravel_index"), "tilewright.positions"),
+    "trapz": "tilewright._arrays.statistics:trapezoid",
+    **dict.fromkeys(("dist", "norm", "renorm"), "tilewright._arrays.distances"),
+    **dict.fromkeys(
+        ("argwhere", "take_along_dim", "unravel_index"), "tilewright._arrays.positions"
+    ),
     **dict.fromkeys(
         ("cholesky_inverse", "cholesky_solve", "det", "logdet", "lu_unpack", "matrix_exp",
          "matrix_power", "slogdet"),
@@ -86,42 +89,44 @@ _DTYPES = {
 }  # fmt: skip
 _LAZY = {
     **_OF_TENSORS,
-    "__array_namespace_info__": "tilewright.array_api",
+    "__array_namespace_info__": "tilewright._compat.array_api",
     "autocast": "tilewright.amp",
-    "checkpoint": "tilewright.checkpointing",
-    "checkpoint_sequential": "tilewright.checkpointing",
-    "einsum": "tilewright.subscripts",
-    "auto_device": "tilewright.placement",
-    "explain": "tilewright.explanation",
-    "device": "tilewright.devices",
-    **dict.fromkeys(("as_tensor", "from_numpy", "is_tensor", "logspace"), "tilewright.creation"),
+    "checkpoint": "tilewright.autograd.checkpointing",
+    "checkpoint_sequential": "tilewright.autograd.checkpointing",
+    "einsum": "tilewright._arrays.einsum",
+    "auto_device": "tilewright._inspect.placement",
+    "explain": "tilewright._inspect.explanation",
+    "device": "tilewright._engine.device_names",
+    **dict.fromkeys(
+        ("as_tensor", "from_numpy", "is_tensor", "logspace"), "tilewright._arrays.creation"
+    ),
     **dict.fromkeys(
         ("are_deterministic_algorithms_enabled", "get_rng_state", "initial_seed", "seed",
          "set_rng_state", "use_deterministic_algorithms"),
-        "tilewright.generators",
+        "tilewright._engine.generators",
     ),
     **dict.fromkeys(
         ("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
-        "tilewright.spectra",
+        "tilewright.fft.short_time",
     ),
-    "gradient": "tilewright.differences",
-    "pdist": "tilewright.nn.formulas",
-    "profile": "tilewright.profiling",
+    "gradient": "tilewright._arrays.differences",
+    "pdist": "tilewright.nn.functions.composites",
+    "profile": "tilewright._inspect.profiling",
     "use_batch_invariant": "tilewright.kernels",
     "vmap": "tilewright.func",
-    "gradcheck": "tilewright.gradient_check",
-    "gradgradcheck": "tilewright.gradient_check",
+    "gradcheck": "tilewright.autograd.gradient_check",
+    "gradgradcheck": "tilewright.autograd.gradient_check",
     "save": "tilewright.io",
     "load": "tilewright.io",
-    "set_printoptions": "tilewright.display",
+    "set_printoptions": "tilewright._report.display",
     "promote_types": "tilewright._core:result_type",
     "get_default_device": "tilewright._core:active_device",
     "set_default_device": "tilewright._core:set_device",
-    **dict.fromkeys(("can_cast", "finfo", "iinfo", "isdtype"), "tilewright.array_api"),
+    **dict.fromkeys(("can_cast", "finfo", "iinfo", "isdtype"), "tilewright._compat.array_api"),
     **dict.fromkeys(
         ("atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_arrays",
          "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "meshgrid"),
-        "tilewright.several",
+        "tilewright._arrays.broadcasting",
     ),
 }  # fmt: skip
 
@@ -147,58 +152,108 @@ if _typing.TYPE_CHECKING:
     from tilewright import testing as testing
     from tilewright import train as train
     from tilewright import tune as tune
-    from tilewright.amp import autocast as autocast
-    from tilewright.array_api import __array_namespace_info__ as __array_namespace_info__
-    from tilewright.array_api import can_cast as can_cast
-    from tilewright.array_api import finfo as finfo
-    from tilewright.array_api import iinfo as iinfo
-    from tilewright.array_api import isdtype as isdtype
-    from tilewright.checkpointing import checkpoint as checkpoint
-    from tilewright.checkpointing import checkpoint_sequential as checkpoint_sequential
-    from tilewright.contraction import addbmm as addbmm
-    from tilewright.contraction import addmv as addmv
-    from tilewright.contraction import addr as addr
-    from tilewright.contraction import baddbmm as baddbmm
-    from tilewright.contraction import bmm as bmm
-    from tilewright.contraction import dot as dot
-    from tilewright.contraction import inner as inner
-    from tilewright.contraction import kron as kron
-    from tilewright.contraction import mm as mm
-    from tilewright.contraction import mv as mv
-    from tilewright.contraction import outer as outer
-    from tilewright.contraction import tensordot as tensordot
-    from tilewright.contraction import vdot as vdot
-    from tilewright.contraction import vecdot as vecdot
-    from tilewright.creation import as_tensor as as_tensor
-    from tilewright.creation import from_numpy as from_numpy
-    from tilewright.creation import is_tensor as is_tensor
-    from tilewright.creation import logspace as logspace
-    from tilewright.devices import device as device
-    from tilewright.differences import gradient as gradient
-    from tilewright.display import set_printoptions as set_printoptions
-    from tilewright.distances import dist as dist
-    from tilewright.distances import norm as norm
-    from tilewright.distances import renorm as renorm
-    from tilewright.explanation import explain as explain
-    from tilewright.extremes import aminmax as aminmax
-    from tilewright.extremes import fmax as fmax
-    from tilewright.extremes import fmin as fmin
-    from tilewright.extremes import mode as mode
-    from tilewright.func import vmap as vmap
-    from tilewright.generators import (
+    from tilewright._arrays.broadcasting import atleast_1d as atleast_1d
+    from tilewright._arrays.broadcasting import atleast_2d as atleast_2d
+    from tilewright._arrays.broadcasting import atleast_3d as atleast_3d
+    from tilewright._arrays.broadcasting import block_diag as block_diag
+    from tilewright._arrays.broadcasting import broadcast_arrays as broadcast_arrays
+    from tilewright._arrays.broadcasting import broadcast_shapes as broadcast_shapes
+    from tilewright._arrays.broadcasting import broadcast_tensors as broadcast_tensors
+    from tilewright._arrays.broadcasting import cartesian_prod as cartesian_prod
+    from tilewright._arrays.broadcasting import meshgrid as meshgrid
+    from tilewright._arrays.contraction import addbmm as addbmm
+    from tilewright._arrays.contraction import addmv as addmv
+    from tilewright._arrays.contraction import addr as addr
+    from tilewright._arrays.contraction import baddbmm as baddbmm
+    from tilewright._arrays.contraction import bmm as bmm
+    from tilewright._arrays.contraction import dot as dot
+    from tilewright._arrays.contraction import inner as inner
+    from tilewright._arrays.contraction import kron as kron
+    from tilewright._arrays.contraction import mm as mm
+    from tilewright._arrays.contraction import mv as mv
+    from tilewright._arrays.contraction import outer as outer
+    from tilewright._arrays.contraction import tensordot as tensordot
+    from tilewright._arrays.contraction import vdot as vdot
+    from tilewright._arrays.contraction import vecdot as vecdot
+    from tilewright._arrays.creation import as_tensor as as_tensor
+    from tilewright._arrays.creation import from_numpy as from_numpy
+    from tilewright._arrays.creation import is_tensor as is_tensor
+    from tilewright._arrays.creation import logspace as logspace
+    from tilewright._arrays.differences import gradient as gradient
+    from tilewright._arrays.distances import dist as dist
+    from tilewright._arrays.distances import norm as norm
+    from tilewright._arrays.distances import renorm as renorm
+    from tilewright._arrays.einsum import einsum as einsum
+    from tilewright._arrays.extremes import aminmax as aminmax
+    from tilewright._arrays.extremes import fmax as fmax
+    from tilewright._arrays.extremes import fmin as fmin
+    from tilewright._arrays.extremes import mode as mode
+    from tilewright._arrays.indexing import index_put as index_put
+    from tilewright._arrays.indexing import index_put_ as index_put_
+    from tilewright._arrays.integers import gcd as gcd
+    from tilewright._arrays.integers import lcm as lcm
+    from tilewright._arrays.positions import argwhere as argwhere
+    from tilewright._arrays.positions import take_along_dim as take_along_dim
+    from tilewright._arrays.positions import unravel_index as unravel_index
+    from tilewright._arrays.sets import histogram as histogram
+    from tilewright._arrays.sets import unique as unique
+    from tilewright._arrays.sets import unique_all as unique_all
+    from tilewright._arrays.sets import unique_consecutive as unique_consecutive
+    from tilewright._arrays.sets import unique_counts as unique_counts
+    from tilewright._arrays.sets import unique_inverse as unique_inverse
+    from tilewright._arrays.sets import unique_values as unique_values
+    from tilewright._arrays.statistics import corrcoef as corrcoef
+    from tilewright._arrays.statistics import cov as cov
+    from tilewright._arrays.statistics import cumulative_trapezoid as cumulative_trapezoid
+    from tilewright._arrays.statistics import std_mean as std_mean
+    from tilewright._arrays.statistics import trapezoid as trapezoid
+    from tilewright._arrays.statistics import var_mean as var_mean
+    from tilewright._compat.array_api import __array_namespace_info__ as __array_namespace_info__
+    from tilewright._compat.array_api import can_cast as can_cast
+    from tilewright._compat.array_api import finfo as finfo
+    from tilewright._compat.array_api import iinfo as iinfo
+    from tilewright._compat.array_api import isdtype as isdtype
+    from tilewright._compat.torch_functions import adjoint as adjoint
+    from tilewright._compat.torch_functions import diagonal_scatter as diagonal_scatter
+    from tilewright._compat.torch_functions import fill_diagonal_ as fill_diagonal_
+    from tilewright._compat.torch_functions import frexp as frexp
+    from tilewright._compat.torch_functions import index_reduce as index_reduce
+    from tilewright._compat.torch_functions import is_nonzero as is_nonzero
+    from tilewright._compat.torch_functions import isreal as isreal
+    from tilewright._compat.torch_functions import ldexp as ldexp
+    from tilewright._compat.torch_functions import msort as msort
+    from tilewright._compat.torch_functions import mvlgamma as mvlgamma
+    from tilewright._compat.torch_functions import put as put
+    from tilewright._compat.torch_functions import resolve_conj as resolve_conj
+    from tilewright._compat.torch_functions import split_with_sizes as split_with_sizes
+    from tilewright._compat.torch_functions import sum_to_size as sum_to_size
+    from tilewright._engine.device_names import device as device
+    from tilewright._engine.generators import (
         are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     )
-    from tilewright.generators import get_rng_state as get_rng_state
-    from tilewright.generators import initial_seed as initial_seed
-    from tilewright.generators import seed as seed
-    from tilewright.generators import set_rng_state as set_rng_state
-    from tilewright.generators import use_deterministic_algorithms as use_deterministic_algorithms
-    from tilewright.gradient_check import gradcheck as gradcheck
-    from tilewright.gradient_check import gradgradcheck as gradgradcheck
-    from tilewright.indexing import index_put as index_put
-    from tilewright.indexing import index_put_ as index_put_
-    from tilewright.integers import gcd as gcd
-    from tilewright.integers import lcm as lcm
+    from tilewright._engine.generators import get_rng_state as get_rng_state
+    from tilewright._engine.generators import initial_seed as initial_seed
+    from tilewright._engine.generators import seed as seed
+    from tilewright._engine.generators import set_rng_state as set_rng_state
+    from tilewright._engine.generators import (
+        use_deterministic_algorithms as use_deterministic_algorithms,
+    )
+    from tilewright._inspect.explanation import explain as explain
+    from tilewright._inspect.profiling import profile as profile
+    from tilewright._report.display import set_printoptions as set_printoptions
+    from tilewright.amp import autocast as autocast
+    from tilewright.autograd.checkpointing import checkpoint as checkpoint
+    from tilewright.autograd.checkpointing import checkpoint_sequential as checkpoint_sequential
+    from tilewright.autograd.gradient_check import gradcheck as gradcheck
+    from tilewright.autograd.gradient_check import gradgradcheck as gradgradcheck
+    from tilewright.fft.short_time import bartlett_window as bartlett_window
+    from tilewright.fft.short_time import blackman_window as blackman_window
+    from tilewright.fft.short_time import hamming_window as hamming_window
+    from tilewright.fft.short_time import hann_window as hann_window
+    from tilewright.fft.short_time import istft as istft
+    from tilewright.fft.short_time import kaiser_window as kaiser_window
+    from tilewright.fft.short_time import stft as stft
+    from tilewright.func import vmap as vmap
     from tilewright.io import load as load
     from tilewright.io import save as save
     from tilewright.kernels import use_batch_invariant as use_batch_invariant
@@ -212,56 +267,8 @@ if _typing.TYPE_CHECKING:
     from tilewright.linalg import matrix_power as matrix_power
     from tilewright.linalg import pinv as _pinv
     from tilewright.linalg import slogdet as slogdet
-    from tilewright.nn.formulas import pdist as pdist
-    from tilewright.positions import argwhere as argwhere
-    from tilewright.positions import take_along_dim as take_along_dim
-    from tilewright.positions import unravel_index as unravel_index
-    from tilewright.profiling import profile as profile
-    from tilewright.sets import histogram as histogram
-    from tilewright.sets import unique as unique
-    from tilewright.sets import unique_all as unique_all
-    from tilewright.sets import unique_consecutive as unique_consecutive
-    from tilewright.sets import unique_counts as unique_counts
-    from tilewright.sets import unique_inverse as unique_inverse
-    from tilewright.sets import unique_values as unique_values
-    from tilewright.several import atleast_1d as atleast_1d
-    from tilewright.several import atleast_2d as atleast_2d
-    from tilewright.several import atleast_3d as atleast_3d
-    from tilewright.several import block_diag as block_diag
-    from tilewright.several import broadcast_arrays as broadcast_arrays
-    from tilewright.several import broadcast_shapes as broadcast_shapes
-    from tilewright.several import broadcast_tensors as broadcast_tensors
-    from tilewright.several import cartesian_prod as cartesian_prod
-    from tilewright.several import meshgrid as meshgrid
+    from tilewright.nn.functions.composites import pdist as pdist
     from tilewright.special import i0 as i0
-    from tilewright.spectra import bartlett_window as bartlett_window
-    from tilewright.spectra import blackman_window as blackman_window
-    from tilewright.spectra import hamming_window as hamming_window
-    from tilewright.spectra import hann_window as hann_window
-    from tilewright.spectra import istft as istft
-    from tilewright.spectra import kaiser_window as kaiser_window
-    from tilewright.spectra import stft as stft
-    from tilewright.statistics import corrcoef as corrcoef
-    from tilewright.statistics import cov as cov
-    from tilewright.statistics import cumulative_trapezoid as cumulative_trapezoid
-    from tilewright.statistics import std_mean as std_mean
-    from tilewright.statistics import trapezoid as trapezoid
-    from tilewright.statistics import var_mean as var_mean
-    from tilewright.subscripts import einsum as einsum
-    from tilewright.torch_functions import adjoint as adjoint
-    from tilewright.torch_functions import diagonal_scatter as diagonal_scatter
-    from tilewright.torch_functions import fill_diagonal_ as fill_diagonal_
-    from tilewright.torch_functions import frexp as frexp
-    from tilewright.torch_functions import index_reduce as index_reduce
-    from tilewright.torch_functions import is_nonzero as is_nonzero
-    from tilewright.torch_functions import isreal as isreal
-    from tilewright.torch_functions import ldexp as ldexp
-    from tilewright.torch_functions import msort as msort
-    from tilewright.torch_functions import mvlgamma as mvlgamma
-    from tilewright.torch_functions import put as put
-    from tilewright.torch_functions import resolve_conj as resolve_conj
-    from tilewright.torch_functions import split_with_sizes as split_with_sizes
-    from tilewright.torch_functions import sum_to_size as sum_to_size
 
     clone = _core.Tensor.clone
     detach = _core.Tensor.detach
@@ -306,17 +313,30 @@ def __dir__() -> list[str]:
 
 def _load_remedy(name: str) -> str:
     """What to write instead of a name of PyTorch's."""
-    remedy = _importlib.import_module("tilewright.absent").REMEDIES.get(name)
+    remedy = _importlib.import_module("tilewright._compat.missing_names").REMEDIES.get(name)
     return f": {remedy}" if remedy else ""
 
 
 def _load(name: str) -> _typing.Any:
     """A function of `_LAZY`, or one that makes tensors like another one."""
-    home, _, own = _LAZY.get(name, "tilewright.creation").partition(":")
+    home, _, own = _LAZY.get(name, "tilewright._arrays.creation").partition(":")
     return getattr(_importlib.import_module(home), own or name)
 
 
 _methods.install(_load, (*_OF_TENSORS, *_NEW))
+
+
+class _FormerNames:
+    """Finds modules by the names that they had before, as pickles have them; asked last."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> _typing.Any:
+        if not name.startswith("tilewright."):
+            return None
+        return _importlib.import_module("tilewright._compat.moved_modules").find_spec(name)
+
+
+_sys.meta_path.append(_FormerNames)
 
 
 def _apply_tuning() -> None:

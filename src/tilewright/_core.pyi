@@ -10,16 +10,16 @@ from typing import Any, Protocol, SupportsIndex, TypeAlias, overload
 
 from typing_extensions import Buffer, Self
 
-from tilewright.devices import device as _Device
-from tilewright.extents import ElementCount as _ElementCount
-from tilewright.extremes import AminmaxResult as _AminmaxResult
+from tilewright._arrays.extremes import AminmaxResult as _AminmaxResult
+from tilewright._arrays.sets import HistogramResult as _HistogramResult
+from tilewright._arrays.sets import UniqueAllResult as _UniqueAllResult
+from tilewright._arrays.sets import UniqueCountsResult as _UniqueCountsResult
+from tilewright._arrays.sets import UniqueInverseResult as _UniqueInverseResult
+from tilewright._compat.torch_functions import FrexpResult as _FrexpResult
+from tilewright._engine.device_names import device as _Device
+from tilewright._engine.element_count import ElementCount as _ElementCount
 from tilewright.linalg.decompositions import SlogdetResult as _SlogdetResult
 from tilewright.linalg.elimination import LUResult as _LUResult
-from tilewright.sets import HistogramResult as _HistogramResult
-from tilewright.sets import UniqueAllResult as _UniqueAllResult
-from tilewright.sets import UniqueCountsResult as _UniqueCountsResult
-from tilewright.sets import UniqueInverseResult as _UniqueInverseResult
-from tilewright.torch_functions import FrexpResult as _FrexpResult
 
 _Bool: TypeAlias = builtins.bool
 # Tensor has methods of these names.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tilewright import Tensor, _core, bfloat16, dtype, float16, float32, float64, no_grad, stack
-from tilewright.modes import ModeBlock
+from tilewright._engine.modes import ModeBlock
 from tilewright.optim import Optimizer
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import tilewright as tw
-from tilewright.extras import require
+from tilewright._engine.optional_packages import require
 
 _backends = require("einops._backends", purpose="tilewright.einops", install="einops")
 

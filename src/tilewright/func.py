@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import tilewright as tw
 from tilewright import Tensor, _core
+from tilewright._engine.grad_mode import enable_grad
 from tilewright.autograd import derivatives as _derivatives
 from tilewright.autograd import function as _function
-from tilewright.grad_mode import enable_grad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

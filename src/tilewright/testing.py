@@ -7,7 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.foreign import as_tensor, is_array
+from tilewright._compat.foreign_arrays import as_tensor, is_array
 
 __all__ = ["assert_close"]
 

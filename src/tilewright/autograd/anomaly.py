@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright import _core
-from tilewright.modes import ModeBlock, Switch
+from tilewright._engine.modes import ModeBlock, Switch
 
 
 class set_detect_anomaly(Switch):  # noqa: N801  (PyTorch's name)

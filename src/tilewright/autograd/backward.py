@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tilewright import Tensor, _core
-from tilewright.grad_mode import set_grad_enabled
+from tilewright._engine.grad_mode import set_grad_enabled
 
 
 def backward(

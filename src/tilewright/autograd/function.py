@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import tilewright as tw
 from tilewright import Tensor, _core
-from tilewright.grad_mode import no_grad
+from tilewright._engine.grad_mode import no_grad
 
 _SMOOTH = (tw.float16, tw.bfloat16, tw.float32, tw.float64, tw.complex64, tw.complex128)
 

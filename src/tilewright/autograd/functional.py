@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilewright import Tensor
+from tilewright._engine.grad_mode import enable_grad
 from tilewright.autograd.derivatives import (
     Tangents,
     TensorList,
@@ -17,7 +18,6 @@ from tilewright.autograd.derivatives import (
     slopes,
     vectors,
 )
-from tilewright.grad_mode import enable_grad
 
 Inputs = Tensor | Sequence[Tensor]
 Function = Callable[..., Any]

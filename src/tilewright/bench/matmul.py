@@ -12,11 +12,11 @@ from timeit import Timer
 from typing import Any
 
 import tilewright as tw
+from tilewright._engine.optional_packages import require
 from tilewright.bench.harness import OURS, Case
 from tilewright.bench.peers import thread_setters
 from tilewright.bench.shapes import Shape, square
 from tilewright.bench.validation import PASSED, SKIPPED, Check, Reference
-from tilewright.extras import require
 
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 DTYPES = ("float32", "float64", "bfloat16")

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import tilewright as tw
-from tilewright.extras import available, require
+from tilewright._engine.optional_packages import available, require
 
 # What libraries call their kernels, by the instruction set these need. OpenBLAS names processors.
 _NAMES = {

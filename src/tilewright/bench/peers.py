@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tilewright as tw
+from tilewright._engine.optional_packages import available, require
 from tilewright.bench.peer_kernels import Kernel, kernels_of
-from tilewright.extras import available, require
 
 PEERS = ("torch", "numpy", "jax")
 

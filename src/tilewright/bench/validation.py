@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import tilewright as tw
-from tilewright.extras import available
+from tilewright._engine.optional_packages import available
 
 PASSED, FAILING, REFUSED, SKIPPED = "passed", "failing", "refused", "skipped"
 

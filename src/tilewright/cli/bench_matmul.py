@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import tilewright as tw
+from tilewright._inspect.machine_peaks import matmul_flops
 from tilewright.bench import matmul
 from tilewright.bench.harness import (
     OURS,
@@ -20,7 +21,6 @@ from tilewright.bench.harness import (
     run_cases,
     wait_for_peers,
 )
-from tilewright.bench.machine import matmul_flops
 from tilewright.bench.peers import PEERS, Peers, load_peers
 from tilewright.bench.shapes import FULL, QUICK, Plan, Shape, square
 from tilewright.bench.validation import FAILING, PASSED, Check

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from tilewright._engine.optional_packages import available, require
 from tilewright.bench.harness import Timing
 from tilewright.cli.arguments import check_target
-from tilewright.extras import available, require
 from tilewright.io.atomic import write_whole
 
 _REFRESH_SECONDS = 0.1

@@ -11,11 +11,11 @@ from importlib import metadata
 from pathlib import Path
 
 import tilewright as tw
-from tilewright.cache import cache_folder
+from tilewright._engine.cache import cache_folder
+from tilewright._engine.optional_packages import available
 from tilewright.cli import arguments
 from tilewright.cli.console import Console, format_bytes
 from tilewright.data.mnist import default_folder, missing_files
-from tilewright.extras import available
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 import tilewright as tw
+from tilewright._inspect.placement import AUTOMATIC, Placement, place
 from tilewright.cli import arguments
 from tilewright.cli.console import Console
-from tilewright.placement import AUTOMATIC, Placement, place
 
 _DTYPES = ("float32", "float64", "float16", "bfloat16")
 

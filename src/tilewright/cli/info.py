@@ -7,7 +7,7 @@ import platform
 from typing import Any
 
 import tilewright as tw
-from tilewright.bench.machine import add_bandwidth, matmul_flops
+from tilewright._inspect.machine_peaks import add_bandwidth, matmul_flops
 from tilewright.cli import arguments
 from tilewright.cli.console import Console, format_bytes
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright import pictures
+from tilewright._engine.optional_packages import require
+from tilewright._report import figures
 from tilewright.cli.arguments import check_target
 from tilewright.cli.console import format_number
-from tilewright.extras import require
 
 # One hue for bars keeps the eye on lengths.
 COLOUR = "#2a6f97"
@@ -42,13 +42,13 @@ def bars(
 
     Bars of very different lengths get a logarithmic axis.
     """
-    figure = pictures.figure(7, 1.2 + 0.42 * len(labels))
+    figure = figures.figure(7, 1.2 + 0.42 * len(labels))
     axes = figure.subplots()
     draw_bars(axes, unit, labels, values)
     if mark is not None:
         axes.axvline(mark, color="black", linewidth=0.8, linestyle="--")
     axes.set_title(title, loc="left")
-    pictures.save(figure, path)
+    figures.save(figure, path)
 
 
 def draw_bars(
@@ -68,7 +68,7 @@ def draw_bars(
         axes.set_xlim(min(values) / 10, max(values) * 4)
     else:
         axes.set_xlim(0, max(values) * 1.15)
-    pictures.in_units(axes.xaxis)
+    figures.in_units(axes.xaxis)
     axes.invert_yaxis()
     axes.set_xlabel(unit)
     axes.spines[["top", "right"]].set_visible(False)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright import pictures
+from tilewright._report import figures
 from tilewright.bench.harness import Result
 from tilewright.bench.networks.convolution import PARTS, Layer, case_name, network_layers
 from tilewright.cli.picture_ratios import draw_ratios, draw_scale
@@ -17,7 +17,7 @@ _SHORT = {"forward": "y", "input gradient": "dx", "weight gradient": "dw"}
 
 def draw_layers(path: str, results: Sequence[Result], batches: Sequence[int]) -> None:
     """Writes the picture."""
-    pictures.save(layers_figure(results, batches), path)
+    figures.save(layers_figure(results, batches), path)
 
 
 def layers_figure(results: Sequence[Result], batches: Sequence[int]) -> Any:
@@ -26,7 +26,7 @@ def layers_figure(results: Sequence[Result], batches: Sequence[int]) -> Any:
     layers = {name: len(rows) for name, rows in network_layers(batches[0]).items()}
     columns = [(batch, part) for batch in batches for part in PARTS]
     width = len(layers) * (_LABEL_INCHES + _COLUMN_INCHES * len(columns)) + 1.5
-    figure = pictures.figure(width, 1.6 + _ROW_INCHES * max(layers.values()))
+    figure = figures.figure(width, 1.6 + _ROW_INCHES * max(layers.values()))
     figure.suptitle("Convolutions against the best peer, float32", fontweight="bold")
     panels = figure.subplots(1, len(layers), squeeze=False)[0]
     image = None

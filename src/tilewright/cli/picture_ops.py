@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright import pictures
+from tilewright._report import figures
 from tilewright.bench.harness import Result
 from tilewright.bench.ops import DTYPES, LAYOUTS
 from tilewright.cli.picture_ratios import draw_ratios, draw_scale
@@ -17,7 +17,7 @@ _ROW_INCHES, _COLUMN_INCHES, _LABEL_INCHES = 0.24, 0.62, 2.2
 
 def draw_ops(path: str, results: Sequence[Result]) -> None:
     """Writes the picture."""
-    pictures.save(ops_figure(results), path)
+    figures.save(ops_figure(results), path)
 
 
 def ops_figure(results: Sequence[Result]) -> Any:
@@ -34,7 +34,7 @@ def ops_figure(results: Sequence[Result]) -> Any:
     }
     deepest = max(len(rows) for rows in cells.values())
     widths = [_LABEL_INCHES + _COLUMN_INCHES * len(each) for each in columns.values()]
-    figure = pictures.figure(sum(widths) + 1.5, 2.0 + _ROW_INCHES * deepest)
+    figure = figures.figure(sum(widths) + 1.5, 2.0 + _ROW_INCHES * deepest)
     figure.suptitle("Ops against the best peer", fontweight="bold")
     panels = figure.subplots(1, len(cells), squeeze=False, width_ratios=widths)[0]
     image = None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.extras import require
+from tilewright._engine.optional_packages import require
 
 LOSS = "#a33b00"
 # What is lost by more than the noise of a shared machine stands out.

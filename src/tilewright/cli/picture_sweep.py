@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from tilewright import pictures
-from tilewright.sweep import Row
+from tilewright._report import figures
+from tilewright.train.sweep import Row
 
 # A ranking with more rows than these is cut in the middle.
 _MOST_NAMED, _BEST, _WORST = 30, 20, 6
@@ -21,7 +21,7 @@ _SPREAD = 0.36
 
 def draw_sweep(path: str, rows: Sequence[Row]) -> None:
     """Writes the picture of a sweep's finished runs."""
-    pictures.save(sweep_figure(rows), path)
+    figures.save(sweep_figure(rows), path)
 
 
 def sweep_figure(rows: Sequence[Row]) -> Any:
@@ -32,14 +32,14 @@ def sweep_figure(rows: Sequence[Row]) -> Any:
     panels = -(-len(settings) // 2) if len(settings) > 2 else len(settings)
     height = 1.7 + max(_ROW_INCHES * shown, _PANEL_INCHES * panels, 1.0)
     columns = 0 if not settings else 2 if len(settings) > 2 else 1
-    figure = pictures.figure(7 + 3.2 * columns, height)
+    figure = figures.figure(7 + 3.2 * columns, height)
     grid = figure.add_gridspec(
         max(panels, 1), 1 + columns, width_ratios=(5, *[3.2] * columns)
     )  # fmt: skip
     figure.suptitle(_title(rows, finished), x=0.01, ha="left", fontweight="bold")
-    _draw_ranking(pictures.plain(figure.add_subplot(grid[:, 0])), finished)
+    _draw_ranking(figures.plain(figure.add_subplot(grid[:, 0])), finished)
     for i, key in enumerate(settings):
-        axes = pictures.plain(figure.add_subplot(grid[i // columns, 1 + i % columns]))
+        axes = figures.plain(figure.add_subplot(grid[i // columns, 1 + i % columns]))
         _draw_setting(axes, key, finished)
     return figure
 
@@ -60,19 +60,19 @@ def _draw_ranking(axes: Any, finished: Sequence[Row]) -> None:
     cut = len(finished) > _MOST_NAMED
     top, bottom = (finished[:_BEST], finished[-_WORST:]) if cut else (finished, [])
     labels = [row.name for row in top]
-    axes.plot(*_places(top, 0), "o", color=pictures.BLUE, markersize=5)
+    axes.plot(*_places(top, 0), "o", color=figures.BLUE, markersize=5)
     if cut:
         middle = finished[_BEST:-_WORST]
         accuracies = [100 * row.accuracy for row in middle]
-        axes.plot(accuracies, [_BEST] * len(middle), "|", color=pictures.GREY, markersize=9)
+        axes.plot(accuracies, [_BEST] * len(middle), "|", color=figures.GREY, markersize=9)
         labels.append(f"... {len(middle)} runs between ...")
         labels += [row.name for row in bottom]
-        axes.plot(*_places(bottom, _BEST + 1), "o", color=pictures.BLUE, markersize=5)
-    axes.plot(100 * finished[0].accuracy, 0, "o", color=pictures.ORANGE, markersize=7)
+        axes.plot(*_places(bottom, _BEST + 1), "o", color=figures.BLUE, markersize=5)
+    axes.plot(100 * finished[0].accuracy, 0, "o", color=figures.ORANGE, markersize=7)
     axes.set_yticks(range(len(labels)), labels, fontsize=9)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_xlabel("test accuracy after the last epoch")
-    pictures.title(axes, "Runs, best first")
+    figures.title(axes, "Runs, best first")
     _percent_scale(axes.xaxis, [100 * row.accuracy for row in finished])
 
 
@@ -90,13 +90,13 @@ def _draw_setting(axes: Any, key: str, finished: Sequence[Row]) -> None:
     numbers = [value for value in values if not isinstance(value, str)]
     if len(values) > _MOST_CATEGORIES and len(numbers) == len(values):
         points = [(value, accuracy) for value in values for accuracy in groups[value]]
-        axes.plot(*zip(*points, strict=True), "o", color=pictures.BLUE, markersize=4)
+        axes.plot(*zip(*points, strict=True), "o", color=figures.BLUE, markersize=4)
         if min(numbers) > 0 and max(numbers) > _LOGARITHMIC_FROM * min(numbers):
             axes.set_xscale("log")
-        pictures.in_units(axes.xaxis)
+        figures.in_units(axes.xaxis)
     else:
         _draw_categories(axes, [str(value) for value in values], [groups[v] for v in values])
-    pictures.title(axes, key)
+    figures.title(axes, key)
     axes.set_ylabel("test accuracy")
     _percent_scale(axes.yaxis, [100 * row.accuracy for row in finished])
 
@@ -105,10 +105,10 @@ def _draw_categories(axes: Any, names: Sequence[str], groups: Sequence[Sequence[
     for place, group in enumerate(groups):
         steps = [i / max(len(group) - 1, 1) - 0.5 for i in range(len(group))]
         spread = [place + 2 * _SPREAD * step * (len(group) > 1) for step in steps]
-        axes.plot(spread, sorted(group), "o", color=pictures.BLUE, markersize=4, alpha=0.8)
+        axes.plot(spread, sorted(group), "o", color=figures.BLUE, markersize=4, alpha=0.8)
         label = "median" if place == 0 else "_"
         axes.hlines(
-            median(group), place - 0.42, place + 0.42, color=pictures.ORANGE, linewidth=2,
+            median(group), place - 0.42, place + 0.42, color=figures.ORANGE, linewidth=2,
             label=label,
         )  # fmt: skip
     axes.set_xticks(range(len(names)), names, rotation=90 if max(map(len, names)) > 9 else 0)
@@ -129,7 +129,7 @@ def _varied(finished: Sequence[Row]) -> list[str]:
 
 def _percent_scale(axis: Any, values: Sequence[float]) -> None:
     digits = 0 if max(values) - min(values) > 4 else 1 if max(values) - min(values) > 0.4 else 2
-    pictures.written_as(axis, lambda value: _percent(value, digits))
+    figures.written_as(axis, lambda value: _percent(value, digits))
 
 
 def _percent(value: float, digits: int) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import tilewright as tw
-from tilewright import pictures
 from tilewright import train as job
+from tilewright._report import figures
 from tilewright.cli.console import format_number, format_seconds
 from tilewright.cli.picture import draw_bars
 
@@ -46,49 +46,49 @@ class Losses:
 
 def draw_training(path: str, run: job.Run, losses: Losses) -> None:
     """Loss and score over the epochs, with the training's time above them."""
-    figure = pictures.figure(8, 6)
-    above, below = (pictures.plain(axes) for axes in figure.subplots(2, 1, sharex=True))
+    figure = figures.figure(8, 6)
+    above, below = (figures.plain(axes) for axes in figure.subplots(2, 1, sharex=True))
     epochs = run.epochs
     figure.suptitle(_title(run), x=0.02, ha="left", fontweight="bold")
     _losses_over_epochs(above, run, losses)
     scale = 100 if run.metric == "accuracy" else 1
     marker = {"marker": "o", "markersize": 4} if len(epochs) <= _MANY_EPOCHS else {}
     scores = [scale * epoch.score for epoch in epochs]
-    below.plot([epoch.number for epoch in epochs], scores, color=pictures.BLUE, **marker)
+    below.plot([epoch.number for epoch in epochs], scores, color=figures.BLUE, **marker)
     _score_axis(below, run.metric)
     below.annotate(
         _last_and_best(run), (0.99, 0.06), xycoords="axes fraction", ha="right",
-        color=pictures.BLUE,
+        color=figures.BLUE,
     )  # fmt: skip
     below.set_xlabel("epochs")
     below.set_xlim(0, len(epochs) * 1.01)
-    pictures.whole_numbers(below.xaxis)
+    figures.whole_numbers(below.xaxis)
     _time_above(above, run)
-    pictures.save(figure, path)
+    figures.save(figure, path)
 
 
 def draw_fit(path: str, run: job.Run, task: job.Sine) -> None:
     """The points, the sine and what the network makes of them, above the loss over the epochs."""
     assert run.model is not None
-    figure = pictures.figure(8, 6)
-    above, below = (pictures.plain(axes) for axes in figure.subplots(2, 1, height_ratios=(2, 1)))
+    figure = figures.figure(8, 6)
+    above, below = (figures.plain(axes) for axes in figure.subplots(2, 1, height_ratios=(2, 1)))
     figure.suptitle(_title(run), x=0.02, ha="left", fontweight="bold")
     places = task.places.reshape((-1,)).tolist()
     points = [column.reshape((-1,)).tolist() for column in (task.x, task.y)]
-    above.plot(*points, ".", color=pictures.FAINT, markersize=4, label="samples")
+    above.plot(*points, ".", color=figures.FAINT, markersize=4, label="samples")
     sine = tw.sin(task.places).reshape((-1,)).tolist()
-    above.plot(places, sine, color=pictures.GREY, linewidth=1, linestyle="--", label="sin(x)")
+    above.plot(places, sine, color=figures.GREY, linewidth=1, linestyle="--", label="sin(x)")
     fit = task.curve(run.model).reshape((-1,)).tolist()
     error = job.METRICS[run.metric].show(run.score)
     above.plot(
-        places, fit, color=pictures.BLUE, linewidth=2, label=f"network, squared error {error}"
+        places, fit, color=figures.BLUE, linewidth=2, label=f"network, squared error {error}"
     )
     above.set_xlabel("x")
     above.legend(frameon=False)
     _losses_over_epochs(below, run, Losses.of(run))
     below.set_xlabel("epochs")
-    pictures.whole_numbers(below.xaxis)
-    pictures.save(figure, path)
+    figures.whole_numbers(below.xaxis)
+    figures.save(figure, path)
 
 
 def _title(run: job.Run) -> str:
@@ -103,12 +103,12 @@ def _losses_over_epochs(axes: Any, run: job.Run, losses: Losses) -> None:
     epochs = run.epochs
     places, means, width = losses.averaged()
     told = "each batch" if width == 1 else f"mean of {width} batches"
-    axes.plot(places, means, color=pictures.FAINT, linewidth=1.2, label=told)
+    axes.plot(places, means, color=figures.FAINT, linewidth=1.2, label=told)
     axes.stairs(
         [epoch.loss for epoch in epochs],
         range(len(epochs) + 1),
         baseline=None,
-        color=pictures.BLUE,
+        color=figures.BLUE,
         linewidth=2,
         label="mean of each epoch",
     )
@@ -134,7 +134,7 @@ def _last_and_best(run: job.Run) -> str:
 def draw_ladder(path: str, task: str, runs: Sequence[job.Run]) -> None:
     """Speed of each rung, and how soon each comes to the same loss and accuracy."""
     finished = [run for run in runs if run.epochs]
-    figure = pictures.figure(10, 4.4 + 0.34 * len(finished))
+    figure = figures.figure(10, 4.4 + 0.34 * len(finished))
     grid = figure.add_gridspec(2, 2, height_ratios=(1.2 + 0.34 * len(finished), 4))
     speed = figure.add_subplot(grid[0, :])
     threads = finished[0].threads
@@ -156,7 +156,7 @@ def draw_ladder(path: str, task: str, runs: Sequence[job.Run]) -> None:
         rates,
         [style["color"] for style in styles],
     )
-    loss, score = (pictures.plain(figure.add_subplot(grid[1, i])) for i in range(2))
+    loss, score = (figures.plain(figure.add_subplot(grid[1, i])) for i in range(2))
     for run, style in zip(finished, styles, strict=True):
         times = _times(run)
         marker = {"marker": "o", "markersize": 4} if len(run.epochs) <= _FEW_EPOCHS else {}
@@ -168,28 +168,28 @@ def draw_ladder(path: str, task: str, runs: Sequence[job.Run]) -> None:
     for axes in (loss, score):
         axes.set_xscale("log")
         axes.set_xlabel("training time")
-        pictures.in_units(axes.xaxis, "s")
+        figures.in_units(axes.xaxis, "s")
     score.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), title="rung")
-    pictures.save(figure, path)
+    figures.save(figure, path)
 
 
 def _score_axis(axes: Any, metric: str) -> None:
     """The metric's name, and percent where it is a share; values are drawn as percent then."""
     axes.set_ylabel(job.METRICS[metric].title)
     if metric == "accuracy":
-        pictures.written_as(axes.yaxis, lambda value: f"{value:g} %")
+        figures.written_as(axes.yaxis, lambda value: f"{value:g} %")
 
 
 def _logarithmic_if_wide(axes: Any, values: Sequence[float]) -> None:
     values = [value for value in values if value > 0]
     if values and max(values) > _LOGARITHMIC_FROM * min(values):
         axes.set_yscale("log")
-        pictures.written_as(axes.yaxis, lambda value: f"{value:g}")
+        figures.written_as(axes.yaxis, lambda value: f"{value:g}")
 
 
 def _time_above(axes: Any, run: job.Run) -> None:
     """A second scale: epochs as the time that their training took."""
-    scale, unit = pictures.time_scale(run.total_seconds)
+    scale, unit = figures.time_scale(run.total_seconds)
     an_epoch = run.epoch_seconds * scale
     second = axes.secondary_xaxis("top", functions=(lambda x: x * an_epoch, lambda x: x / an_epoch))
     rate = format_number(len(run.epochs) and run.epochs[-1].rate)
@@ -212,5 +212,5 @@ def _style(i: int, kernel: str) -> dict[str, Any]:
     """A colour for each rung; the engine's own choice is black."""
     if kernel == job.AUTOMATIC:
         return {"color": "black", "linewidth": 2, "linestyle": "--", "label": kernel}
-    colour = pictures.COLOURS[i % len(pictures.COLOURS)]
+    colour = figures.COLOURS[i % len(figures.COLOURS)]
     return {"color": colour, "linewidth": 1.5, "label": kernel}

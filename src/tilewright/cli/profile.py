@@ -11,9 +11,9 @@ import traceback
 from pathlib import Path
 
 import tilewright as tw
+from tilewright._inspect.profiling import SUMS
 from tilewright.cli import arguments
 from tilewright.cli.console import Console
-from tilewright.profiling import SUMS
 
 _TARGETS = ("json", "trace", "plot")
 _INTERRUPTED = 130  # as a shell tells the end by Ctrl-C

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import tilewright as tw
+from tilewright._engine.optional_packages import available, require
 from tilewright.cli import arguments
 from tilewright.cli.console import Console, format_bytes, format_seconds
 from tilewright.cli.picture import check_plot
 from tilewright.cli.picture_sweep import draw_sweep
-from tilewright.extras import available, require
-from tilewright.sweep import Row, Sweep, read_configurations
 from tilewright.train import load_images
+from tilewright.train.sweep import Row, Sweep, read_configurations
 
 _COLUMNS = ("configuration", "state", "epoch", "loss", "accuracy", "time", "memory")
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}

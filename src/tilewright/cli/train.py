@@ -11,10 +11,10 @@ from functools import partial
 
 import tilewright as tw
 from tilewright import train as job
+from tilewright._inspect.placement import Placement
 from tilewright.cli import arguments, picture_train
 from tilewright.cli.console import Bar, Console, format_seconds, progress_bar
 from tilewright.cli.picture import check_plot
-from tilewright.placement import Placement
 
 _SAMPLE, _TEMPERATURE = 400, 0.8
 _OVERRIDES = (

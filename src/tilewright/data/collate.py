@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.foreign import as_tensor, is_array
+from tilewright._compat.foreign_arrays import as_tensor, is_array
 
 _REMEDY = "give DataLoader a collate function, which makes a batch of a list of items"
 

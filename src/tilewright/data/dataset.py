@@ -11,8 +11,8 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Generator, Tensor
+from tilewright._compat.foreign_arrays import as_tensor, is_array
 from tilewright.data.file import FileTensor
-from tilewright.foreign import as_tensor, is_array
 
 
 class Dataset:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tilewright import Tensor, _core, uint8
-from tilewright.cache import cache_folder, make_folder
+from tilewright._engine.cache import cache_folder, make_folder
+from tilewright._engine.optional_packages import require
 from tilewright.data.idx import read_idx
-from tilewright.extras import require
 
 # SHA-256 of the compressed files as published; checked on download only, so that equivalent files
 # read too.

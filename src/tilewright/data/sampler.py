@@ -10,8 +10,8 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Generator, Tensor
+from tilewright._compat.foreign_arrays import is_array
 from tilewright.data.checks import generator_of, switch, whole
-from tilewright.foreign import is_array
 
 # Item numbers that are made at once (8 MiB): an epoch may be longer than memory is large.
 BLOCK = 1 << 20

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tilewright.cache import make_folder
+from tilewright._engine.cache import make_folder
+from tilewright._engine.optional_packages import require
 from tilewright.data.mnist import default_folder
-from tilewright.extras import require
 
 _NAME = "tinyshakespeare"
 _FILE = "input.txt"

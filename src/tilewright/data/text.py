@@ -8,9 +8,9 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._compat.foreign_arrays import as_tensor
 from tilewright.data.checks import whole
 from tilewright.data.dataset import Dataset, checked_index
-from tilewright.foreign import as_tensor
 
 _UTF32 = "utf-32-le" if sys.byteorder == "little" else "utf-32-be"
 # Unknown characters that an error names.

@@ -19,7 +19,8 @@ from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
 import tilewright as tw
-from tilewright import Tensor, nesting
+from tilewright import Tensor
+from tilewright.io import nesting
 from tilewright.io.atomic import TEMPORARY_SUFFIX as TEMPORARY_SUFFIX
 from tilewright.io.atomic import Path, atomic_writer
 from tilewright.io.atomic import remove_temporaries as remove_temporaries

@@ -7,11 +7,11 @@ batches in front, and lie on the CPU. All but `matrix_rank` have gradients.
 
 from __future__ import annotations
 
+from tilewright._arrays.contraction import multi_dot as multi_dot
+from tilewright._arrays.contraction import outer as outer
+from tilewright._arrays.contraction import tensordot as tensordot
+from tilewright._arrays.contraction import vecdot as vecdot
 from tilewright._core import cross as cross
-from tilewright.contraction import multi_dot as multi_dot
-from tilewright.contraction import outer as outer
-from tilewright.contraction import tensordot as tensordot
-from tilewright.contraction import vecdot as vecdot
 from tilewright.linalg.decompositions import EighResult as EighResult
 from tilewright.linalg.decompositions import LinAlgError as LinAlgError
 from tilewright.linalg.decompositions import QRResult as QRResult

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._compat.argument_names import other_names
+from tilewright._engine.background import call_apart
+from tilewright._engine.optional_packages import require
 from tilewright.autograd import Function
-from tilewright.background import call_apart
-from tilewright.extras import require
 from tilewright.linalg.checks import check_floats, check_matrices, default_rtol, shape_of
 from tilewright.linalg.spectral_gradients import of_eigh, of_svd
-from tilewright.other_names import other_names
 
 
 class LinAlgError(ValueError, RuntimeError):

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._engine.background import call_apart
+from tilewright._engine.optional_packages import require
 from tilewright.autograd import Function
-from tilewright.background import call_apart
-from tilewright.extras import require
 from tilewright.linalg.checks import check_matrices
 from tilewright.linalg.decompositions import LinAlgError, solve
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._engine.optional_packages import require
 from tilewright.autograd import Function
-from tilewright.extras import require
 from tilewright.linalg.checks import check_matrices, shape_of
 from tilewright.linalg.decompositions import LinAlgError
 from tilewright.linalg.solvers import solve_triangular

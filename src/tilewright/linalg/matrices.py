@@ -6,9 +6,9 @@ import operator
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._compat.argument_names import other_names
 from tilewright.linalg.checks import shape_of
 from tilewright.linalg.decompositions import inv
-from tilewright.other_names import other_names
 
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:

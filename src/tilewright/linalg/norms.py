@@ -9,9 +9,9 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._compat.argument_names import other_names
 from tilewright.linalg.checks import axis_of, check_floats, check_matrices, shape_of
 from tilewright.linalg.decompositions import LinAlgError, eigvalsh, inv, least_of, svdvals
-from tilewright.other_names import other_names
 
 _Axes = int | Sequence[int] | None
 # What is summed in its own type, and needs no further step.

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._compat.argument_names import other_names
 from tilewright.linalg.checks import check_matrices, default_rtol, shape_of
 from tilewright.linalg.decompositions import pinv, solve
 from tilewright.linalg.norms import matrix_rank
-from tilewright.other_names import other_names
 
 # Of the Padé approximant of degree 13 of exp, divided by the first; and up to which norm it holds
 # in float64. Source: N. Higham, "The scaling and squaring method for the matrix exponential

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tilewright import Tensor, _core, memory
-from tilewright.extras import available
+from tilewright._engine.optional_packages import available
 
 FIGURES = {
     "activation_bytes": "activations",

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from tilewright import _core, pictures, trace_file
+from tilewright import _core
+from tilewright._report import figures, trace
 
 # Rows of a printed log; the op with the most bytes first.
 _MOST_ROWS = 20
@@ -42,8 +43,8 @@ class Timeline:
             return "no memory event"
         totals = self.by_op()
         rows = [
-            (op or "(no op)", f"{figures['allocations']:,}", f"{figures['bytes'] / 2**20:,.2f}")
-            for op, figures in list(totals.items())[:_MOST_ROWS]
+            (op or "(no op)", f"{total['allocations']:,}", f"{total['bytes'] / 2**20:,.2f}")
+            for op, total in list(totals.items())[:_MOST_ROWS]
         ]
         table = [("op", "allocations", "MiB"), *rows]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -71,34 +72,34 @@ class Timeline:
         """Writes Chrome's trace format (open it in ui.perfetto.dev): a counter of live bytes, and
         a span for the life of each tensor with its op, bytes and source line.
         """
-        trace_file.write(self._trace_events(), path)
+        trace.write(self._trace_events(), path)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws live and spilled bytes over time; needs matplotlib (the `plot` extra)."""
-        pictures.save(self.figure(), path)
+        figures.save(self.figure(), path)
 
     def figure(self) -> Any:
         """The picture of `plot`, a matplotlib figure."""
-        figure = pictures.figure(9, 4, "the picture")
-        axes = pictures.plain(figure.subplots())
+        figure = figures.figure(9, 4, "the picture")
+        axes = figures.plain(figure.subplots())
         live = [event["live_bytes"] for event in self.events]
         spilled = self._spilled_bytes()
         span = (self.events[-1]["ns"] - self.events[0]["ns"]) / 1e9 if self.events else 0.0
-        per_second, unit = pictures.time_scale(span)
-        per_unit, bytes_unit = pictures.byte_scale(max([*live, *spilled], default=0))
+        per_second, unit = figures.time_scale(span)
+        per_unit, bytes_unit = figures.byte_scale(max([*live, *spilled], default=0))
         times = [event["ns"] / 1e9 * per_second for event in self.events]
         live = [count / per_unit for count in live]
-        axes.step(times, live, where="post", color=pictures.BLUE, label="live")
-        axes.fill_between(times, live, step="post", color=pictures.BLUE, alpha=0.2)
+        axes.step(times, live, where="post", color=figures.BLUE, label="live")
+        axes.fill_between(times, live, step="post", color=figures.BLUE, alpha=0.2)
         if any(spilled):
             away = [count / per_unit for count in spilled]
-            axes.step(times, away, where="post", color=pictures.ORANGE, label="spilled to files")
+            axes.step(times, away, where="post", color=figures.ORANGE, label="spilled to files")
             axes.legend(frameon=False, loc="upper left")
         axes.set_xlabel(f"time since the log began, {unit}")
         axes.set_ylabel(f"tensors, {bytes_unit}")
         axes.set_ylim(bottom=0)
         peak = f"{max(live):.3g} {bytes_unit} at most" if live else "no event"
-        pictures.title(axes, f"Memory of tensors: {peak}")
+        figures.title(axes, f"Memory of tensors: {peak}")
         return figure
 
     def _spilled_bytes(self) -> list[int]:
@@ -118,19 +119,15 @@ class Timeline:
         names: dict[int, str] = {}  # of blocks whose life is in the log
         for event in self.events:
             ns, block = event["ns"], event["block"]
-            yield trace_file.event("C", "live bytes", ns, 1, args={"bytes": event["live_bytes"]})
+            yield trace.event("C", "live bytes", ns, 1, args={"bytes": event["live_bytes"]})
             if event["kind"] == "allocate":
                 names[block] = f"{event['op'] or 'tensor'} {event['tensor']}".strip()
                 details = {key: event[key] for key in ("bytes", "op", "tensor", "source")}
-                yield trace_file.event(
-                    "b", names[block], ns, 1, cat="tensor", id=block, args=details
-                )
+                yield trace.event("b", names[block], ns, 1, cat="tensor", id=block, args=details)
             elif block in names:
                 phase = "e" if event["kind"] == "release" else "n"
                 details = {"event": event["kind"]}
-                yield trace_file.event(
-                    phase, names[block], ns, 1, cat="tensor", id=block, args=details
-                )
+                yield trace.event(phase, names[block], ns, 1, cat="tensor", id=block, args=details)
                 if phase == "e":
                     del names[block]
 

@@ -1,7 +1,7 @@
 """Neural network layers: modules with parameters, after PyTorch's names."""
 
 from tilewright.nn import functional, init, utils
-from tilewright.nn.activation import (
+from tilewright.nn.layers.activation import (
     CELU,
     ELU,
     GELU,
@@ -31,10 +31,9 @@ from tilewright.nn.activation import (
     Tanhshrink,
     Threshold,
 )
-from tilewright.nn.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
-from tilewright.nn.attention import MultiheadAttention
-from tilewright.nn.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from tilewright.nn.convolution import (
+from tilewright.nn.layers.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
+from tilewright.nn.layers.attention import MultiheadAttention
+from tilewright.nn.layers.convolution import (
     Conv1d,
     Conv2d,
     Conv3d,
@@ -42,8 +41,8 @@ from tilewright.nn.convolution import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
-from tilewright.nn.distance import CosineSimilarity, PairwiseDistance
-from tilewright.nn.dropout import (
+from tilewright.nn.layers.distance import CosineSimilarity, PairwiseDistance
+from tilewright.nn.layers.dropout import (
     AlphaDropout,
     Dropout,
     Dropout1d,
@@ -51,12 +50,12 @@ from tilewright.nn.dropout import (
     Dropout3d,
     FeatureAlphaDropout,
 )
-from tilewright.nn.embedding import Embedding, EmbeddingBag
-from tilewright.nn.flatten import Flatten, Unflatten
-from tilewright.nn.fold import Fold, Unfold
-from tilewright.nn.identity import Identity
-from tilewright.nn.key_value_cache import KeyValueCache
-from tilewright.nn.lazy import (
+from tilewright.nn.layers.embedding import Embedding, EmbeddingBag
+from tilewright.nn.layers.flatten import Flatten, Unflatten
+from tilewright.nn.layers.fold import Fold, Unfold
+from tilewright.nn.layers.identity import Identity
+from tilewright.nn.layers.key_value_cache import KeyValueCache
+from tilewright.nn.layers.lazy import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,
     LazyBatchNorm3d,
@@ -71,8 +70,8 @@ from tilewright.nn.lazy import (
     LazyInstanceNorm3d,
     LazyLinear,
 )
-from tilewright.nn.linear import Bilinear, Linear
-from tilewright.nn.loss import (
+from tilewright.nn.layers.linear import Bilinear, Linear
+from tilewright.nn.layers.loss import (
     BCELoss,
     BCEWithLogitsLoss,
     CosineEmbeddingLoss,
@@ -95,8 +94,7 @@ from tilewright.nn.loss import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
-from tilewright.nn.module import Module
-from tilewright.nn.norm import (
+from tilewright.nn.layers.norm import (
     BatchNorm1d,
     BatchNorm2d,
     BatchNorm3d,
@@ -108,7 +106,7 @@ from tilewright.nn.norm import (
     LocalResponseNorm,
     RMSNorm,
 )
-from tilewright.nn.padding import (
+from tilewright.nn.layers.padding import (
     CircularPad1d,
     CircularPad2d,
     CircularPad3d,
@@ -125,8 +123,7 @@ from tilewright.nn.padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from tilewright.nn.parameter import Buffer, Parameter
-from tilewright.nn.pooling import (
+from tilewright.nn.layers.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
     AdaptiveAvgPool3d,
@@ -148,18 +145,27 @@ from tilewright.nn.pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
-from tilewright.nn.recurrent import GRU, LSTM, RNN
-from tilewright.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
-from tilewright.nn.shuffle import ChannelShuffle, PixelShuffle, PixelUnshuffle
-from tilewright.nn.summary import summary
-from tilewright.nn.transformer import (
+from tilewright.nn.layers.recurrent import GRU, LSTM, RNN
+from tilewright.nn.layers.recurrent_cells import GRUCell, LSTMCell, RNNCell
+from tilewright.nn.layers.shuffle import ChannelShuffle, PixelShuffle, PixelUnshuffle
+from tilewright.nn.layers.transformer import (
     Transformer,
     TransformerDecoder,
     TransformerDecoderLayer,
     TransformerEncoder,
     TransformerEncoderLayer,
 )
-from tilewright.nn.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
+from tilewright.nn.layers.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
+from tilewright.nn.module.container import (
+    ModuleDict,
+    ModuleList,
+    ParameterDict,
+    ParameterList,
+    Sequential,
+)
+from tilewright.nn.module.module import Module
+from tilewright.nn.module.parameter import Buffer, Parameter
+from tilewright.nn.summary import summary
 
 __all__ = [
     "CELU",

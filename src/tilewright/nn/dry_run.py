@@ -8,8 +8,8 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.nn.module import Module
-from tilewright.nn.parameter import Parameter
+from tilewright.nn.module.module import Module
+from tilewright.nn.module.parameter import Parameter
 
 
 def twin_on(model: Module, device: str) -> Module:

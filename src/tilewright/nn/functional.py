@@ -71,29 +71,29 @@ if _typing.TYPE_CHECKING:  # with the types that they have in tw
 
 # Those that are no ops of their own, by the module that has them.
 _MADE_OF_OPS = {
-    "ctc_loss": "sequences",
-    "embedding": "bags",
-    "embedding_bag": "bags",
-    "interpolate": "resizing",
-    "upsample": "resizing",
+    "ctc_loss": "ctc_loss",
+    "embedding": "embedding_bag",
+    "embedding_bag": "embedding_bag",
+    "interpolate": "interpolate",
+    "upsample": "interpolate",
     **dict.fromkeys(
         ("max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
          "adaptive_max_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "fractional_max_pool2d",
          "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
          "fractional_max_pool3d_with_indices"),
-        "windows",
+        "pooling",
     ),
     **dict.fromkeys(
         ("gumbel_softmax", "normalize", "pdist", "rrelu", "softmin",
          "triplet_margin_with_distance_loss"),
-        "formulas",
+        "composites",
     ),
 }  # fmt: skip
 
 
 def __getattr__(name: str) -> _typing.Any:
     if name in _MADE_OF_OPS:
-        home = _importlib.import_module(f"tilewright.nn.{_MADE_OF_OPS[name]}")
+        home = _importlib.import_module(f"tilewright.nn.functions.{_MADE_OF_OPS[name]}")
         function = getattr(home, name)
     else:
         function = getattr(_tw, name, None) if name in _NAMES else None

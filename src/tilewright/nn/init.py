@@ -13,8 +13,8 @@ import math
 
 import tilewright as tw
 from tilewright import Generator, Tensor
-from tilewright.nn.random_values import orthogonal_columns as _orthogonal_columns
-from tilewright.nn.random_values import truncated_normal as _truncated_normal
+from tilewright.nn.functions.random_values import orthogonal_columns as _orthogonal_columns
+from tilewright.nn.functions.random_values import truncated_normal as _truncated_normal
 
 _GAINS = {
     **dict.fromkeys(

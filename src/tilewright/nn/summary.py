@@ -11,7 +11,7 @@ from typing import Any
 import tilewright as tw
 from tilewright import _core
 from tilewright.nn.dry_run import input_on, tensors_in, twin_on
-from tilewright.nn.module import Module
+from tilewright.nn.module.module import Module
 
 
 @dataclass

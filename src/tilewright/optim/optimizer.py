@@ -9,7 +9,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.nn.parameter import clear_grads
+from tilewright.nn.module.parameter import clear_grads
 from tilewright.optim.hooks import HookedOptimizer, with_hooks
 from tilewright.optim.saved import copied, number_of, parts_of, steps_of, tensor_of
 from tilewright.optim.settings import Group, check_names

@@ -8,7 +8,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.foreign import as_tensor, is_array
+from tilewright._compat.foreign_arrays import as_tensor, is_array
 
 # The kernels count steps in 64 bits with a sign.
 _MOST_STEPS = 2**63 - 2

@@ -2,7 +2,7 @@
 `bind_modes` for threads of one's own; and `transfer`, which moves bytes beside the program.
 """
 
-from tilewright.modes import bind_modes
+from tilewright._engine.modes import bind_modes
 from tilewright.runtime import transfer as transfer
 from tilewright.runtime.scheduler import Scheduler, current_task
 from tilewright.runtime.task import Task

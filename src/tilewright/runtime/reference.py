@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tilewright import _core
-from tilewright.modes import bind_modes
+from tilewright._engine.modes import bind_modes
 from tilewright.runtime.reference_book import POLICIES, QUALITIES, End, ReferenceBook
 from tilewright.runtime.task import TaskInterface, ended_error, run_in_pool
 

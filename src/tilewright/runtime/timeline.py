@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tilewright import pictures, trace_file
+from tilewright._report import figures, trace
 
 _NS_PER_S = 1e9
 # State of a record that an earlier run left behind, such as a result that a sweep took over.
@@ -29,7 +29,7 @@ def write_timeline(records: Sequence[dict[str, Any]], path: str | os.PathLike[st
         events += _waiting(record)
         if record["started_ns"] is not None:
             events.append(_running(record, records))
-    trace_file.write(events, path)
+    trace.write(events, path)
 
 
 def draw_timeline(records: Sequence[dict[str, Any]], path: str | os.PathLike[str]) -> None:
@@ -37,7 +37,7 @@ def draw_timeline(records: Sequence[dict[str, Any]], path: str | os.PathLike[str
 
     A span carries its name where that fits, else a number, which a key beside it explains.
     """
-    pictures.save(timeline_figure(records), path)
+    figures.save(timeline_figure(records), path)
 
 
 def timeline_figure(records: Sequence[dict[str, Any]]) -> Any:
@@ -53,14 +53,14 @@ def timeline_figure(records: Sequence[dict[str, Any]]) -> Any:
     columns = -(-min(named, _MOST_NAMES) // _NAMES_A_COLUMN)
     workers = sorted({record["worker"] for record in ran})
     height = max(3.2 + 0.55 * len(workers), 0.8 + _LINE_INCHES * min(named, _NAMES_A_COLUMN))
-    figure = pictures.figure(_WIDTH + _KEY_COLUMN * columns, height, "the picture")
+    figure = figures.figure(_WIDTH + _KEY_COLUMN * columns, height, "the picture")
     grid = figure.add_gridspec(
         2, 1 + bool(columns), height_ratios=(1, 2),
         width_ratios=(_WIDTH, *([_KEY_COLUMN * columns] if columns else [])),
     )  # fmt: skip
-    above = pictures.plain(figure.add_subplot(grid[0, 0]))
-    rows = pictures.plain(figure.add_subplot(grid[1, 0], sharex=above))
-    scale, unit = pictures.time_scale(total)
+    above = figures.plain(figure.add_subplot(grid[0, 0]))
+    rows = figures.plain(figure.add_subplot(grid[1, 0], sharex=above))
+    scale, unit = figures.time_scale(total)
     _draw_waiting(above, records, origin, scale)
     for number, (record, (worker, start, length, name)) in enumerate(
         zip(ran, spans, strict=True), 1
@@ -78,7 +78,7 @@ def timeline_figure(records: Sequence[dict[str, Any]]) -> Any:
     rows.set_yticks(workers, [f"worker {worker}" for worker in workers])
     rows.grid(axis="y", visible=False)
     rows.set_xlabel(f"time since the first was submitted, {unit}")
-    pictures.title(above, _headline(records))
+    figures.title(above, _headline(records))
     _legend(rows, {record["state"] for record in ran})
     if columns:
         _draw_key(figure.add_subplot(grid[:, 1]), [name for *_, name in spans], columns)
@@ -125,10 +125,10 @@ def _mark_resumption(
     if new and len(new) < len(records):
         begin = scale * (min(new) - origin) / _NS_PER_S
         for axes in (above, rows):
-            axes.axvline(begin, color=pictures.GREY, linestyle="--", linewidth=1)
+            axes.axvline(begin, color=figures.GREY, linestyle="--", linewidth=1)
         above.annotate(
             "resumed", (begin, 1), (3, -3), xycoords=("data", "axes fraction"),
-            textcoords="offset points", va="top", fontsize=8, color=pictures.GREY,
+            textcoords="offset points", va="top", fontsize=8, color=figures.GREY,
         )  # fmt: skip
 
 
@@ -144,11 +144,11 @@ def _draw_waiting(axes: Any, records: Sequence[dict[str, Any]], origin: int, sca
         waiting += step
         times.append(scale * (ns - origin) / _NS_PER_S)
         counts.append(waiting)
-    axes.step(times, counts, where="post", color=pictures.GREY)
-    axes.fill_between(times, counts, step="post", color=pictures.GREY, alpha=0.15)
+    axes.step(times, counts, where="post", color=figures.GREY)
+    axes.fill_between(times, counts, step="post", color=figures.GREY, alpha=0.15)
     axes.set_ylabel("tasks waiting")
     axes.set_ylim(bottom=0)
-    pictures.whole_numbers(axes.yaxis)
+    figures.whole_numbers(axes.yaxis)
     axes.tick_params(labelbottom=False)
 
 
@@ -170,7 +170,7 @@ def _run_ns(record: dict[str, Any], records: Sequence[dict[str, Any]]) -> int:
 def _rows(records: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     workers = {record["worker"] for record in records if record["worker"] is not None}
     for worker in sorted(workers):
-        yield trace_file.row_name(worker, f"worker {worker}")
+        yield trace.row_name(worker, f"worker {worker}")
 
 
 def _waiting(record: dict[str, Any]) -> list[dict[str, Any]]:
@@ -180,7 +180,7 @@ def _waiting(record: dict[str, Any]) -> list[dict[str, Any]]:
     if end is None:
         return []
     return [
-        trace_file.event(phase, _name(record), ns, 0, cat="pending", id=record["id"])
+        trace.event(phase, _name(record), ns, 0, cat="pending", id=record["id"])
         for phase, ns in (("b", record["submitted_ns"]), ("e", end))
     ]
 
@@ -190,7 +190,7 @@ def _running(record: dict[str, Any], records: Sequence[dict[str, Any]]) -> dict[
     args = {key: record[key] for key in told}
     ns = _run_ns(record, records)
     start, worker = record["started_ns"], record["worker"]
-    return trace_file.span(_name(record), start, ns, worker, cat=record["state"], args=args)
+    return trace.span(_name(record), start, ns, worker, cat=record["state"], args=args)
 
 
 def _name(record: dict[str, Any]) -> str:

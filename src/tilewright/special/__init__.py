@@ -25,6 +25,7 @@ from tilewright import sinc as sinc
 from tilewright import softmax as softmax
 from tilewright import xlog1py as xlog1py
 from tilewright import xlogy as xlogy
+from tilewright._compat.torch_functions import mvlgamma as multigammaln
 from tilewright.special.bessel import i0 as i0
 from tilewright.special.bessel import i0e as i0e
 from tilewright.special.bessel import i1 as i1
@@ -35,7 +36,6 @@ from tilewright.special.normal import erfcx as erfcx
 from tilewright.special.normal import log_ndtr as log_ndtr
 from tilewright.special.normal import ndtr as ndtr
 from tilewright.special.normal import ndtri as ndtri
-from tilewright.torch_functions import mvlgamma as multigammaln
 
 __all__ = [
     "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammaln",

@@ -7,8 +7,8 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._compat.argument_names import other_names
 from tilewright.autograd import Function
-from tilewright.other_names import other_names
 from tilewright.special.checks import real_numbers
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._inspect.placement import Placement, place
 from tilewright.nn.dry_run import twin_on
-from tilewright.placement import Placement, place
 from tilewright.train.checkpoint import Checkpoint
 from tilewright.train.options import AUTOMATIC, Options
 from tilewright.train.run import Epoch, OnBatch, OnEpoch, Progress, Run

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import tilewright as tw
 from tilewright import _core
-from tilewright.streams import gpu_number
+from tilewright.cuda.streams import gpu_number
 from tilewright.tune import table
 from tilewright.tune.search import Outcome
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import tilewright as tw
 from tilewright import _core
-from tilewright.cache import make_folder, may_be_of_others, tuning_path
+from tilewright._engine.cache import make_folder, may_be_of_others, tuning_path
 
 _FORMAT = 2
 # A table has some dozens of short lines; whatever is larger is none and is not read.

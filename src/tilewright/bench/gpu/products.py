@@ -9,10 +9,10 @@ from operator import matmul
 from timeit import Timer
 
 import tilewright as tw
+from tilewright._engine.optional_packages import require
 from tilewright.bench.gpu.lines import Line
 from tilewright.bench.gpu.rivals import Rivals
 from tilewright.bench.harness import OURS
-from tilewright.extras import require
 
 CUBLAS = "cuBLAS"
 _SIDES = (1, 3, 17, 31, 63, 65, 100, 129, 257, 333, 511, 777, 1023, 1025, 2049, 3001, 4097)

@@ -8,8 +8,8 @@ from timeit import Timer
 from typing import Any
 
 import tilewright as tw
+from tilewright._engine.optional_packages import available, require
 from tilewright.bench.gpu.lines import Calls
-from tilewright.extras import available, require
 
 _MOST_SETS = 16
 # Twice the second-level cache of the largest GPUs.

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.nn.module import Module
-from tilewright.nn.parameter import Parameter
+from tilewright.nn.module.module import Module
+from tilewright.nn.module.parameter import Parameter
 
 _Layer = TypeVar("_Layer", bound=Module)
 

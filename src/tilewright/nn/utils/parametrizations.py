@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.nn.formulas import normalize
-from tilewright.nn.lazy import check_not_lazy
-from tilewright.nn.module import Module
+from tilewright.nn.functions.composites import normalize
+from tilewright.nn.layers.lazy import check_not_lazy
+from tilewright.nn.module.module import Module
 from tilewright.nn.utils.parametrize import register_parametrization
 
 M = TypeVar("M", bound=Module)

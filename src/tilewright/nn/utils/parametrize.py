@@ -11,10 +11,10 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.nn.container import ModuleDict, ModuleList
-from tilewright.nn.lazy import check_not_lazy
-from tilewright.nn.module import Module
-from tilewright.nn.parameter import Parameter
+from tilewright.nn.layers.lazy import check_not_lazy
+from tilewright.nn.module.container import ModuleDict, ModuleList
+from tilewright.nn.module.module import Module
+from tilewright.nn.module.parameter import Parameter
 
 
 class ParametrizationList(ModuleList):

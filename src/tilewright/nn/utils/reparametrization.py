@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.nn.formulas import normalize
-from tilewright.nn.lazy import check_not_lazy
-from tilewright.nn.module import Module
-from tilewright.nn.parameter import Parameter
+from tilewright.nn.functions.composites import normalize
+from tilewright.nn.layers.lazy import check_not_lazy
+from tilewright.nn.module.module import Module
+from tilewright.nn.module.parameter import Parameter
 from tilewright.nn.utils.parametrizations import SpectralNorm, WeightNorm
 from tilewright.nn.utils.parametrize import standing_for
 

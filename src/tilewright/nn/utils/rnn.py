@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.nn.packed_sequence import (
+from tilewright.nn.layers.packed_sequence import (
     PackedSequence,
     pack_padded_sequence,
     pad_packed_sequence,
