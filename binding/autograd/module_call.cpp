@@ -1,5 +1,5 @@
 // Calls of layers: the base of `tw.nn.Module`, whose `__call__` runs `forward` without a frame of
-// Python of its own. Hooks, observers and errors are left to tilewright.nn.calling.
+// Python of its own. Hooks, observers and errors are left to tilewright.nn.module.calling.
 #include <array>
 
 #include "binding/tensor/casters.h"
@@ -28,7 +28,7 @@ PyObject* call_forward(PyObject* self, PyObject* args, PyObject* keywords) {
   return PyObject_VectorcallMethod(forward_name, values.data(), count + 1, nullptr);
 }
 
-nb::object calling() { return nb::module_::import_("tilewright.nn.calling"); }
+nb::object calling() { return nb::module_::import_("tilewright.nn.module.calling"); }
 
 PyObject* call_watched(PyObject* self, PyObject* args, PyObject* keywords) {
   const nb::object named = keywords ? nb::borrow(keywords) : nb::dict();

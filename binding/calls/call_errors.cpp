@@ -70,7 +70,7 @@ void tell_refusal(nb::handle name, nb::handle signature, nb::handle owner, PyObj
   for (Py_ssize_t i = 0; i < count; ++i) positional.append(nb::handle(args[i]));
   for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i)
     named[nb::handle(PyTuple_GET_ITEM(keywords, i))] = nb::handle(args[count + i]);
-  const nb::object error = nb::module_::import_("tilewright.argument_errors")
+  const nb::object error = nb::module_::import_("tilewright._engine.argument_errors")
                                .attr("refusal")(name, signature, owner, positional, named);
   put_back(error);
 }

@@ -98,7 +98,7 @@ PyObject* call_otherwise(FunctionObject* self, PyObject* const* args, std::size_
         .ptr();
   if (name == "normal" && takes_tensors(args, count, keywords))
     return PyObject_Vectorcall(
-        nb::module_::import_("tilewright.creation").attr("normal_about").ptr(), args, count,
+        nb::module_::import_("tilewright._arrays.creation").attr("normal_about").ptr(), args, count,
         keywords);
   for (const MethodKeyword& row : kMethodKeywords)
     if (name == row.function && count && is_tensor(args[0]) && keywords &&
@@ -311,7 +311,7 @@ PyObject* get_documentation(PyObject* object, void*) {
 
 PyObject* get_signature(PyObject* object, void*) {
   try {
-    return nb::module_::import_("tilewright.argument_errors")
+    return nb::module_::import_("tilewright._engine.argument_errors")
         .attr("signature")(signature_of(as_function(object)))
         .release()
         .ptr();

@@ -392,7 +392,7 @@ void bind_python() {
       "nonzero",
       [](nb::object x, bool as_tuple) -> nb::object {
         if (as_tuple) return nb::module_::import_("tilewright._core").attr("nonzero")(x);
-        return nb::module_::import_("tilewright.positions").attr("argwhere")(x);
+        return nb::module_::import_("tilewright._arrays.positions").attr("argwhere")(x);
       },
       nb::kw_only(), "as_tuple"_a = true,
       "The indices of the elements that are not 0, a tensor for each axis; with as_tuple=False as "

@@ -63,23 +63,24 @@ void set_grad(const Itself& x, std::optional<Tensor> grad) {
     watch(static_cast<TensorObject*>(x->wrapper));
 }
 
-// A device's name as tilewright.devices.device, made once.
+// A device's name as tilewright._engine.device_names.device, made once.
 Told<"_Device"> device_name(const Device* device) {
   static std::vector<std::pair<const Device*, nb::handle>> names;
   for (const auto& [known, name] : names)
     if (known == device) return nb::borrow(name);
-  const nb::object type = nb::module_::import_("tilewright.devices").attr("device");
+  const nb::object type = nb::module_::import_("tilewright._engine.device_names").attr("device");
   const nb::object name = type(device ? device->name : cpu_device.name);
   names.emplace_back(device, nb::object(name).release());
   return name;
 }
 
-// A tilewright.extents.ElementCount, made without a call of Python.
+// A tilewright._engine.element_count.ElementCount, made without a call of Python.
 nb::object element_count(const Tensor& x) {
   // No guarded static: an import lets go of Python's lock, which other threads wait for there.
   static nb::handle type;
   if (!type.is_valid())
-    type = nb::object(nb::module_::import_("tilewright.extents").attr("ElementCount")).release();
+    type = nb::object(nb::module_::import_("tilewright._engine.element_count").attr("ElementCount"))
+               .release();
   const nb::tuple number = nb::make_tuple(x.count());
   auto* made =
       PyLong_Type.tp_new(reinterpret_cast<PyTypeObject*>(type.ptr()), number.ptr(), nullptr);
@@ -191,7 +192,7 @@ void bind_conversions() {
   method(
       "__array_namespace__",
       [](const Itself&, Told<"str"> api_version) {
-        return nb::module_::import_("tilewright.array_api").attr("namespace")(api_version);
+        return nb::module_::import_("tilewright._compat.array_api").attr("namespace")(api_version);
       },
       nb::kw_only(), "api_version"_a = nb::none());
   method(
@@ -234,13 +235,13 @@ void bind_conversions() {
   method(
       "__reduce_ex__",
       [](nb::object self, Told<"typing.SupportsIndex"> protocol)->Told<"tuple[typing.Any, ...]"> {
-        return nb::module_::import_("tilewright.pickling").attr("reduce")(self, protocol);
+        return nb::module_::import_("tilewright._engine.pickling").attr("reduce")(self, protocol);
       },
       "protocol"_a);
   method(
       "__array_ufunc__",
       [](nb::object, nb::object function, nb::str kind, nb::args inputs, nb::kwargs options) {
-        return nb::module_::import_("tilewright.numpy_functions")
+        return nb::module_::import_("tilewright._compat.numpy_functions")
             .attr("call")(function, kind, inputs, options);
       },
       "function"_a, "kind"_a, "inputs"_a, "options"_a);

@@ -372,7 +372,7 @@ PyObject* item_slot(PyObject* self, Py_ssize_t i) {
 
 PyObject* display_slot(PyObject* self) {
   try {
-    const nb::object display = nb::module_::import_("tilewright.display").attr("display");
+    const nb::object display = nb::module_::import_("tilewright._report.display").attr("display");
     return display(nb::handle(self)).release().ptr();
   } catch (...) {
     return raise_current();
