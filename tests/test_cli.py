@@ -87,7 +87,7 @@ class TestTrain:
         def refuse(task, options, *callbacks):
             raise ValueError("direct: too large")
 
-        monkeypatch.setattr(job, "train", refuse)
+        monkeypatch.setattr(job.loop, "train", refuse)
         runs = job.ladder(empty_task(), job.Options())
         assert all(run.error == "direct: too large" for run in runs)
 

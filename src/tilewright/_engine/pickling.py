@@ -34,19 +34,14 @@ def reduce(tensor: _core.Tensor, protocol: int) -> tuple[Any, ...]:
     return (rebuild, arguments, dict(state)) if state else (rebuild, arguments)
 
 
-def deep_copy(tensor: _core.Tensor, memo: dict[int, Any]) -> _core.Tensor:
-    """What `copy.deepcopy` makes of a tensor: its gradient is copied too.
-
-    A parameter's is not, as PyTorch has it: copies of models begin without.
-    """
-    from tilewright.nn.module.parameter import Parameter  # noqa: PLC0415  (which imports the package)
-
+def deep_copy(tensor: _core.Tensor, memo: dict[int, Any], with_grad: bool = True) -> _core.Tensor:
+    """What `copy.deepcopy` makes of a tensor: its gradient is copied too, unless told otherwise."""
     function, arguments, *state = tensor.__reduce_ex__(_FIRST_PROTOCOL_WITH_BUFFERS - 1)
     copied: _core.Tensor = function(*copy.deepcopy(arguments, memo))
     memo[id(tensor)] = copied
     if state:
         vars(copied).update(copy.deepcopy(state[0], memo))
-    if tensor.is_leaf and tensor.grad is not None and not isinstance(tensor, Parameter):
+    if with_grad and tensor.is_leaf and tensor.grad is not None:
         copied.grad = copy.deepcopy(tensor.grad, memo)
     return copied
 

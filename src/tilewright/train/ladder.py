@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import tilewright as tw
-from tilewright import train as job
+from tilewright.train import loop
 from tilewright.train.options import AUTOMATIC, Options
 from tilewright.train.run import OnBatch, OnEpoch, Run
 from tilewright.train.task import Trainable
@@ -26,7 +26,7 @@ def ladder(
     for kernel in [*tw.kernels.names("matmul"), AUTOMATIC]:
         rung = replace(options, kernel=kernel)
         try:
-            run = job.train(task, rung, on_batch, on_epoch)
+            run = loop.train(task, rung, on_batch, on_epoch)
         except ValueError as error:
             run = Run(task.name, rung, tw.get_num_threads(), error=str(error))
         runs.append(run)

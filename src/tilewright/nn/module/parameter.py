@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tilewright as tw
 from tilewright import Tensor
 
@@ -20,6 +22,12 @@ class Parameter(Tensor):
         self = Tensor.__new__(cls, data)
         self.requires_grad = requires_grad
         return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        """Without the gradient, as PyTorch has it: copies of models begin without."""
+        from tilewright._engine.pickling import deep_copy  # noqa: PLC0415  (imported on use)
+
+        return deep_copy(self, memo, with_grad=False)  # type: ignore[return-value]
 
 
 class Buffer(Tensor):
