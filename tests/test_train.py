@@ -205,7 +205,7 @@ class TestCheckpoints:
                 raise StopError
 
         monkeypatch.setattr("tilewright.train.checkpoint.time.monotonic", lambda: clock[0])
-        monkeypatch.setattr(tw, "save", slow_save)
+        monkeypatch.setattr("tilewright.train.checkpoint.save", slow_save)
         task, options = small("sine", epochs=500)
         path, written, stop = tmp_path / "x", [], 450
         with pytest.raises(StopError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright import Tensor, _core
-from tilewright._engine.argument_errors import told
+from tilewright._engine.value_text import told
 
 
 def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:

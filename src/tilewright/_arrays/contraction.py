@@ -8,6 +8,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor, _core
+from tilewright._arrays.broadcasting import broadcast_shapes
 from tilewright._arrays.contraction_order import Term, contraction
 from tilewright._compat.argument_names import other_names
 
@@ -239,7 +240,7 @@ def addr(x: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float
 def _added(x: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
     scaled = product if alpha == 1 else alpha * product
     if beta == 0:
-        return tw.broadcast_to(scaled, tw.broadcast_shapes([scaled.shape, x.shape]))
+        return tw.broadcast_to(scaled, broadcast_shapes([scaled.shape, x.shape]))
     return (x if beta == 1 else beta * x) + scaled
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._arrays.broadcasting import broadcast_shapes
 from tilewright._compat.argument_names import other_names
 
 _Shape = int | Sequence[int]
@@ -177,7 +178,7 @@ def normal_about(
         means, deviations = tw.asarray(mean) * 1.0, tw.asarray(std) * 1.0
         if deviations.size and bool((deviations < 0).any()):
             raise ValueError("normal: a standard deviation is negative")
-        shape = tw.broadcast_shapes(means.shape, deviations.shape)
+        shape = broadcast_shapes(means.shape, deviations.shape)
         dtype = tw.result_type(means, deviations)
         drawn = tw.normal(0.0, 1.0, shape, dtype=dtype, generator=generator)
         return means + deviations * drawn.to(means.device)

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from tilewright import Tensor, _core
-from tilewright._engine.argument_errors import told
+from tilewright._engine.value_text import told
 
 _DType = _core.dtype
 

@@ -6,19 +6,16 @@ import ast
 import difflib
 import inspect
 import re
-import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tilewright import _core
+from tilewright._engine.value_text import told
 
 # A signature as nanobind keeps it: text with \0, \1, ... for the defaults; documentation; defaults.
 _Signature = tuple[str, Any, Any]
 _Parameter = inspect.Parameter
 _LARGEST_INT = 2**63 - 1
-
-_shortened = reprlib.Repr()
-_shortened.maxstring = _shortened.maxother = 40
 
 
 def refusal(
@@ -61,32 +58,6 @@ def signature(native: _Signature) -> inspect.Signature:
         return inspect.Signature(shown, return_annotation=returns)
     except (SyntaxError, ValueError) as error:  # no signature is better than a broken help()
         raise AttributeError("__signature__") from error
-
-
-def told(value: object) -> str:
-    """A value as messages show it: short ones themselves, others by what they are.
-
-    >>> told([1, 2]), told("text")
-    ('[1, 2]', "'text'")
-    """
-    if isinstance(value, _core.Tensor):
-        return f"a tensor of shape {value.shape}, {value.dtype}"
-    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
-        return _shortened.repr(value)
-    if isinstance(value, (list, tuple)):
-        return _told_sequence(value)
-    if isinstance(value, (type, _core.dtype)):
-        of_kind = "class" if isinstance(value, type) else "dtype"
-        return f"the {of_kind} {value.__name__ if isinstance(value, type) else value}"
-    kind = type(value)
-    of = "" if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}."
-    return f"an object of type {of}{kind.__qualname__}"
-
-
-def _told_sequence(value: list[Any] | tuple[Any, ...]) -> str:
-    if all(v is None or isinstance(v, (bool, int, float, complex, str)) for v in value):
-        return _shortened.repr(value)
-    return f"a {type(value).__name__} of {len(value)} elements"
 
 
 # ---- signatures ----

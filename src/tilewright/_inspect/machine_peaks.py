@@ -7,6 +7,7 @@ from timeit import Timer
 from typing import NamedTuple
 
 import tilewright as tw
+from tilewright import kernels
 
 _ROUNDS = 9
 # Long enough for a dozen rounds, of which one has the machine to itself.
@@ -58,7 +59,7 @@ def _measured(isa: str, threads: int, dtype: str) -> Peaks:
     observing = tw._core._Observing(alone=True)
     # Timing through an observer costs its record, some microseconds in milliseconds.
     try:
-        with tw.no_grad(), tw.kernels.use(matmul=""):
+        with tw.no_grad(), kernels.use(matmul=""):
             return Peaks(_quick_flops(dtype), _quick_bandwidth(isa, threads))
     finally:
         observing.stop()

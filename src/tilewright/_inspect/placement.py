@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tilewright as tw
-from tilewright import Tensor, _core, nn
+from tilewright import Tensor, _core, cuda, memory, nn
 from tilewright._inspect.open_reports import tell_placement
 from tilewright._report.text import time_text
 
@@ -129,8 +129,8 @@ def place(step: Callable[[str], object], copied_bytes: int = 0, held_bytes: int 
     `held_bytes`: what it needs besides and does not make. It is called once with "null", where
     there is a GPU to choose; the default generator's place is the same afterwards.
     """
-    gpus, missing = [], tw.cuda.why_unavailable()
-    for number in range(0 if missing else tw.cuda.device_count()):
+    gpus, missing = [], cuda.why_unavailable()
+    for number in range(0 if missing else cuda.device_count()):
         try:
             gpus.append(gpu_speed(number))
         except RuntimeError as error:  # too old, or another process's alone
@@ -173,7 +173,7 @@ def measured_load(step: Callable[[str], object], copied_bytes: int, held_bytes: 
     position, before = generator.position, _core.active_device()
     observing = _core._Observing(alone=True)
     try:
-        with tw.memory.record() as timeline:
+        with memory.record() as timeline:
             tw.set_device("null")
             step("null")
     finally:
@@ -219,10 +219,10 @@ def gpu_speed(number: int) -> Speed:
 
     device = f"cuda:{number}"
     rates = {row["name"]: row["value"] for row in _core._gpu_rates(number)}
-    products = 2e9 * tw.cuda.facts(number)["multiprocessors"]  # a rate's, as operations a second
+    products = 2e9 * cuda.facts(number)["multiprocessors"]  # a rate's, as operations a second
     halves = products * max(rates["warps"], rates["groups"])
     flops = {"": products * rates["registers"], "bfloat16": halves, "float16": halves}
-    pool = tw.cuda.memory(number)
+    pool = cuda.memory(number)
     unused = pool["reserved_bytes"] - pool["live_bytes"]
     return Speed(
         device,
@@ -230,7 +230,7 @@ def gpu_speed(number: int) -> Speed:
         1e9 * rates["memory"],
         1e-9 * rates["launch_ns"],
         1e9 * rates["upload"],
-        tw.cuda.mem_get_info(number)[0] + unused,
+        cuda.mem_get_info(number)[0] + unused,
         source(device),
     )
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._arrays.broadcasting import broadcast_tensors
 from tilewright.distributions.distribution import (
     REAL,
     UNIT,
@@ -98,7 +99,7 @@ class Bernoulli(Chances):
     def _log_prob(self, value: Tensor) -> Tensor:
         if self._given == "probs_given":
             return self.log_chance(value, 1 - value)
-        x, t = tw.broadcast_tensors(self.logits, value)
+        x, t = broadcast_tensors(self.logits, value)
         return -tw.binary_cross_entropy_with_logits(x, t.astype(x.dtype), reduction="none")
 
     def entropy(self) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._arrays.broadcasting import broadcast_shapes
 from tilewright.distributions.distribution import Distribution, Size, Support, clamped, one_of
 
 
@@ -91,7 +92,7 @@ class Categorical(Distribution):
     def _log_prob(self, value: Tensor) -> Tensor:
         if not tw.isdtype(value.dtype, "integral"):
             raise TypeError(f"Categorical: values are classes, integers, got {value.dtype}")
-        shape = tw.broadcast_shapes(value.shape, self.batch_shape)
+        shape = broadcast_shapes(value.shape, self.batch_shape)
         logits = tw.broadcast_to(self.logits, (*shape, self.logits.shape[-1]))
         index = tw.broadcast_to(value, shape).unsqueeze(-1)
         return logits.gather(-1, index).squeeze(-1)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._arrays.broadcasting import broadcast_tensors
 
 Number = Tensor | float
 Size = Sequence[int] | int
@@ -261,7 +262,7 @@ class Distribution:
         """Parameters as tensors of one shape."""
         given = next((x for x in parameters.values() if isinstance(x, Tensor)), None)
         tensors = [self._tensor(key, value, given) for key, value in parameters.items()]
-        together = tw.broadcast_tensors(*tensors)
+        together = broadcast_tensors(*tensors)
         own = vars(self)  # the first ones are no replacements
         own.update(zip(parameters, together, strict=True))
         own["batch_shape"] = together[0].shape

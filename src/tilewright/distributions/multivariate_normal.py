@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._arrays.broadcasting import broadcast_shapes
 from tilewright.distributions.distribution import REAL, Distribution, Size, Support
 
 # As PyTorch's constraints have it; the factorisation tells whether a matrix is positive definite.
@@ -79,7 +80,7 @@ class MultivariateNormal(Distribution):
             if precision_matrix is not None:
                 matrix = tw.linalg.inv(matrix)
             matrix = tw.linalg.cholesky(matrix)
-        self.batch_shape = tw.broadcast_shapes(loc.shape[:-1], matrix.shape[:-2])
+        self.batch_shape = broadcast_shapes(loc.shape[:-1], matrix.shape[:-2])
         self.event_shape = loc.shape[-1:]
         self.loc = loc.expand((*self.batch_shape, *self.event_shape))
         self._factor = matrix

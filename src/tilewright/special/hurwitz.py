@@ -7,6 +7,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright._arrays.broadcasting import broadcast_tensors
 from tilewright.autograd import Function
 from tilewright.special.checks import real_numbers
 
@@ -49,7 +50,7 @@ class _Zeta(Function):
     @staticmethod
     def forward(ctx: Any, s: Tensor, q: Tensor) -> Tensor:
         ctx.save_for_backward(s, q)
-        a, b = tw.broadcast_tensors(s.detach().astype(tw.float64), q.detach().astype(tw.float64))
+        a, b = broadcast_tensors(s.detach().astype(tw.float64), q.detach().astype(tw.float64))
         y = _sum(a, b)
         poles = (b <= 0) & (b == tw.floor(b))
         y = tw.where(poles | (a == 1), math.inf, y)

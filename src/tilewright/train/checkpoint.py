@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from os import PathLike
 from typing import Any
 
-import tilewright as tw
+from tilewright.io import load, save
 from tilewright.io.atomic import remove_temporaries
 from tilewright.train.options import Options
 from tilewright.train.task import Trainable
@@ -72,7 +72,7 @@ class Checkpoint:
             "options": asdict(options),
         }
         start = time.monotonic()
-        tw.save({**head, **state}, self.path)
+        save({**head, **state}, self.path)
         self._written = time.monotonic()
         self._cost_s = self._written - start
         if self.resume and not self._swept:
@@ -108,7 +108,7 @@ class Checkpoint:
         return state
 
     def _of_task(self, task: str) -> dict[str, Any]:
-        state, name = tw.load(self.path), os.fspath(self.path)
+        state, name = load(self.path), os.fspath(self.path)
         if state.get("format") != _FORMAT:
             raise ValueError(f"train: {name} is no checkpoint of a training")
         if missing := [part for part in (*_PARTS, "task", "options", "facts") if part not in state]:

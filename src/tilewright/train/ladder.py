@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import tilewright as tw
+from tilewright import kernels
 from tilewright.train import loop
 from tilewright.train.options import AUTOMATIC, Options
 from tilewright.train.run import OnBatch, OnEpoch, Run
@@ -23,7 +24,7 @@ def ladder(
     A rung that refuses one of the network's shapes gives a run without epochs and with the reason.
     """
     runs = []
-    for kernel in [*tw.kernels.names("matmul"), AUTOMATIC]:
+    for kernel in [*kernels.names("matmul"), AUTOMATIC]:
         rung = replace(options, kernel=kernel)
         try:
             run = loop.train(task, rung, on_batch, on_epoch)

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import tilewright as tw
-from tilewright import Tensor
+from tilewright import Tensor, kernels
 from tilewright._inspect.placement import Placement, place
 from tilewright.nn.dry_run import twin_on
 from tilewright.train.checkpoint import Checkpoint
@@ -75,7 +75,7 @@ def placed(task: Trainable, options: Options) -> Placement:
 
 def forced(kernel: str) -> AbstractContextManager[Any]:
     """The context in which every matmul runs on `kernel`; "auto" changes nothing."""
-    return nullcontext() if kernel == AUTOMATIC else tw.kernels.use(matmul=kernel)
+    return nullcontext() if kernel == AUTOMATIC else kernels.use(matmul=kernel)
 
 
 class _Training:

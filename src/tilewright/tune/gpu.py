@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any, NamedTuple, Protocol
 
 import tilewright as tw
-from tilewright import _core
+from tilewright import _core, cuda, kernels
 from tilewright.cuda.streams import gpu_number
 from tilewright.tune import table
 from tilewright.tune.search import Outcome
@@ -59,21 +59,21 @@ class Stopwatch:
         return median(self._waited(call) for _ in range(self.samples + 1))
 
     def _sample(self, call: Callable[[], object], calls: int) -> float:
-        begin, end = (tw.cuda.Event(enable_timing=True) for _ in range(2))
-        stream = tw.cuda.current_stream(self.device)
-        tw.cuda.synchronize(self.device)
+        begin, end = (cuda.Event(enable_timing=True) for _ in range(2))
+        stream = cuda.current_stream(self.device)
+        cuda.synchronize(self.device)
         begin.record(stream)
         for _ in range(calls):
             call()
         end.record(stream)
-        tw.cuda.synchronize(self.device)
+        cuda.synchronize(self.device)
         return max(1e-3 * begin.elapsed_time(end) / calls, 1e-10)
 
     def _waited(self, call: Callable[[], object]) -> float:
-        tw.cuda.synchronize(self.device)
+        cuda.synchronize(self.device)
         start = time.perf_counter()
         call()
-        tw.cuda.synchronize(self.device)
+        cuda.synchronize(self.device)
         return time.perf_counter() - start
 
 
@@ -159,7 +159,7 @@ def _rate_of_product(
     tell(f"{product.rung}  {m}x{k}x{n} {product.dtype}")
     device = f"cuda:{number}"
     x, y = (tw.ones(shape, dtype=dtype, device=device) for shape in ((m, k), (k, n)))
-    with tw.kernels.use(matmul=product.rung):
+    with kernels.use(matmul=product.rung):
         ns = 1e9 * clock.device_seconds(lambda: x @ y)
     fixed, slope = line
     return slope / (ns - fixed) if ns > fixed else math.nan
@@ -167,7 +167,7 @@ def _rate_of_product(
 
 def _sizes_of(number: int, product: Product, sizes: Sizes) -> tuple[int, int, int]:
     """As many whole tiles as fill waves of multiprocessors, in about a square."""
-    processors = tw.cuda.facts(number)["multiprocessors"]
+    processors = cuda.facts(number)["multiprocessors"]
     # Rung registers takes its small tiles where there are fewer large ones than multiprocessors.
     waves = sizes.waves if product.rate != "registers_small" else min(sizes.waves, 3)
     tiles = processors * waves
@@ -203,10 +203,10 @@ def _estimate_line(
 def numbers_of(devices: Sequence[str] | None) -> list[int]:
     """Of the GPUs that are named, or of all there are; raises as using such a GPU does."""
     if devices is None:
-        return list(range(tw.cuda.device_count())) if tw.cuda.is_available() else []
+        return list(range(cuda.device_count())) if cuda.is_available() else []
     numbers = [gpu_number(device) for device in devices if device != "cpu"]
     for number in numbers:
-        tw.cuda.facts(number)
+        cuda.facts(number)
     return numbers
 
 

@@ -11,6 +11,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 import tilewright as tw
+from tilewright import kernels
 from tilewright.tune import rungs, table
 from tilewright.tune.timing import Clock, Work, rounds
 
@@ -125,7 +126,7 @@ class Search:
 
     def run(self) -> tuple[table.Table, list[Outcome]]:
         """Measures, writes the table and puts it into force."""
-        if forced := tw.kernels._forced("matmul"):
+        if forced := kernels._forced("matmul"):
             raise ValueError(f"tune: kernel {forced!r} is forced for matmul: lift that first")
         table.check_writable()
         self._start = self._clock.now()
@@ -294,5 +295,5 @@ def _surroundings() -> Iterator[None]:
     with ExitStack() as stack:
         stack.callback(tw.set_num_threads, tw.get_num_threads())
         stack.enter_context(table.use(**table.defaults()))
-        stack.enter_context(tw.kernels.use(isa=tw.kernels.isas()[-1]))
+        stack.enter_context(kernels.use(isa=kernels.isas()[-1]))
         yield

@@ -9,6 +9,7 @@ from timeit import Timer
 from typing import NamedTuple, Protocol
 
 import tilewright as tw
+from tilewright import kernels
 
 # Above the clock's resolution and a thread's wake-up; short, so that other work on the machine
 # rarely hits all samples of a round alike.
@@ -65,7 +66,7 @@ class Stopwatch:
             tw.set_num_threads(work.threads or self._all_threads)
             stack.enter_context(tw.no_grad())
             if work.kernel:
-                stack.enter_context(tw.kernels.use(matmul=work.kernel))
+                stack.enter_context(kernels.use(matmul=work.kernel))
             timer, calls = self._timer(work)
             first = timer.timeit(1)  # brings data and threads back
             return first if first > _LONG_CALL_SECONDS else timer.timeit(calls) / calls

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright._engine.argument_errors import told
+from tilewright._engine.value_text import told
 
 Lengths = Tensor | Sequence[int]
 

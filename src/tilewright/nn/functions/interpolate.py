@@ -8,7 +8,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor, _core
-from tilewright._engine.argument_errors import told
+from tilewright._engine.value_text import told
 
 _MODES = ("nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area")
 _BY_AXES: dict[int, Callable[..., Any]] = {
