@@ -74,11 +74,14 @@ def _settled() -> Iterator[None]:
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> list[int]:
-    """Differs between tests and depends on nothing but --seed and the test's name.
+    """Differs between tests and depends on nothing but --seed and the names of file and test.
 
-    It is the same on every instruction set, so that a slow reference is computed once for all.
+    It is the same on every instruction set, so that a slow reference is computed once for all, and
+    in whichever folder the file lies.
     """
-    name = re.sub(rf"-?({'|'.join(tw.kernels.isas())})\]$", "", request.node.nodeid)
+    _, _, test = request.node.nodeid.partition("::")
+    test = re.sub(rf"-?({'|'.join(tw.kernels.isas())})\]$", "", test)
+    name = f"tests/{request.path.name}::{test}"
     value = [request.config.getoption("--seed"), zlib.crc32(name.encode())]
     print(f"seed: {value}")  # pytest shows it when the test fails
     return value

@@ -11,7 +11,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from checkout import ROOT
+
 SOURCES = ROOT / "core" / "cuda" / "emulator"
 # Additions keep their order and are not joined with products, unless a kernel says so. No symbol is
 # weak: what is shared by a block's threads is in a section of its own.

@@ -20,14 +20,15 @@ run() { timeout --kill-after=5 "$@" || failed=$?; }
 # Six processes where pytest-xdist is installed: each has half a gigabyte of the GPU for itself.
 several=$("$PYTHON" -c 'import xdist; print("-n 6 --dist worksteal")' 2>/dev/null || true)
 # shellcheck disable=SC2086
-run 420 "$PYTHON" -m pytest -q -p no:cacheprovider $several tests/test_gpu.py tests/test_gpu_records.py \
-  tests/test_gpu_sizes.py tests/test_gpu_matmul.py tests/test_gpu_networks.py \
-  tests/test_gpu_capture.py tests/test_gpu_training.py tests/test_gpu_programs.py --gpu-programs 300
+run 420 "$PYTHON" -m pytest -q -p no:cacheprovider $several --gpu-programs 300 \
+  tests/cuda/test_gpu.py tests/cuda/test_gpu_records.py tests/cuda/test_gpu_sizes.py \
+  tests/cuda/test_gpu_matmul.py tests/cuda/test_gpu_networks.py tests/cuda/test_gpu_capture.py \
+  tests/cuda/test_gpu_training.py tests/cuda/test_gpu_programs.py
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
 if [ -n "$sanitizer" ]; then
   for tool in memcheck racecheck; do
     run 75 "$sanitizer" --tool "$tool" --error-exitcode 9 --launch-timeout 0 \
-      "$PYTHON" -m pytest -q -p no:cacheprovider tests/test_gpu_records.py \
+      "$PYTHON" -m pytest -q -p no:cacheprovider tests/cuda/test_gpu_records.py \
       -k "(softmax or matmul or sum or layer_norm or cross_entropy) and float32"
   done
 else

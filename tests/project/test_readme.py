@@ -1,0 +1,101 @@
+"""Python snippets of README and guides run, and samples have the form of what is printed."""
+
+import re
+
+import pytest
+from checkout import ROOT
+
+import tilewright as tw
+from tilewright.cli import main
+
+README = (ROOT / "README.md").read_text()
+GUIDES = [path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))]
+
+
+def fences(text: str) -> list[tuple[str, str]]:
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+FENCES = fences(README)
+SNIPPETS = [
+    text for page in (README, *GUIDES) for language, text in fences(page) if language == "python"
+]
+# What stands in fences without a language.
+SAMPLES = [text for language, text in FENCES if not language]
+LADDERS = [sample for sample in SAMPLES if sample.startswith("The ladder on ")]
+(REPORT,) = (sample for sample in SAMPLES if sample.startswith("op "))
+
+NUMBER = r"\d[\d,]*(?:\.\d+)?"
+TIME = rf"{NUMBER} (?:ns|µs|ms|s)"
+
+
+def test_there_are_snippets() -> None:
+    assert len(SNIPPETS) >= 3
+    assert len(LADDERS) == 2
+    assert len(LADDERS) + 1 == len(SAMPLES), "a sample that no test holds"
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS)
+def test_snippet_runs(snippet: str) -> None:
+    exec(compile(snippet, "README.md", "exec"), {})
+
+
+def form(line: str) -> str:
+    """The line with its times and numbers blanked, but not those in names; one space each."""
+    line = re.sub(rf"\b{TIME}\b", "TIME", line)
+    return " ".join(re.sub(rf"(?<![\w.]){NUMBER}(?=x?\b|%)", "#", line).split())
+
+
+@pytest.mark.parametrize("sample", LADDERS)
+def test_ladders_are_printed_like_this(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
+    title, columns, *rows = sample.rstrip().splitlines()
+    arguments = ["train", "digits", "--ladder", "--epochs", "1", "--hidden", "8"]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    printed_title, printed_columns, *printed = (
+        out[out.index("The ladder on") :].rstrip().split("\n")
+    )
+    assert title in (printed_title, printed_title.replace("digits", "mnist"))
+    assert columns.split() == printed_columns.split()
+    names = [row.split()[0] for row in rows]
+    assert names == [row.split()[0] for row in printed] == [*tw.kernels.names("matmul"), "auto"]
+    # A rung that needs other instructions than the processor has says so, there or here.
+    for ladder in (rows, printed):
+        forms = {re.sub(r"^\s*\S+", "", form(row)) for row in ladder}
+        assert forms - {" refused"} == {" TIME TIME # #% #x"}
+
+
+def test_the_names_of_kernels_are_printed_like_this() -> None:
+    (told,) = re.findall(r'names\("matmul"\)\)  # \[(.*), \.\.\.\]', README)
+    names = [name.strip("'") for name in told.split(", ")]
+    assert tw.kernels.names("matmul")[: len(names)] == names
+
+
+def test_the_report_is_printed_like_this() -> None:
+    x = tw.randn(512, 512)
+    with tw.explain() as report:
+        x @ x
+    for text in (REPORT, str(report)):
+        entries, choice, _ = text.rstrip().split("\n\n")
+        columns, entry = entries.splitlines()
+        assert columns.split() == ["op", "problem", "kernel", "time", "GFLOP/s", "GB/s", "roofline"]
+        ran = r"matmul float32 512x512x512 \w+ \(\w+\) TIME # # #% (compute|memory)"
+        assert re.fullmatch(ran, form(entry))
+        head, *verdicts = choice.splitlines()
+        assert head == "matmul float32 512x512x512: choice of kernel"
+        for line in verdicts:
+            assert re.fullmatch(
+                r"-> \w+ about TIME chosen: \w+ TIME( \+ \w+ TIME)*|"
+                r"\w+ about TIME (costs more|less exact than the precision setting '\w+' allows)|"
+                r"\w+ refused: .*",
+                form(line),
+            ), line
+        assert sum(line.startswith("->") for line in verdicts) == 1
+    told = [line.removeprefix("->").split()[0] for line in REPORT.split("\n\n")[1].splitlines()[1:]]
+    printed = [candidate.name for candidate in report[-1].candidates]
+    assert [name for name in told if name in printed] == printed
+    legends = [form(text.split("\n\n")[2]) for text in (REPORT, str(report))]
+    assert legends[0].replace("# thread.", "# threads.") in (
+        legends[1],
+        legends[1].replace("# thread.", "# threads."),
+    )
