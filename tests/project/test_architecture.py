@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
-ROOT = Path(__file__).parents[1]
 FLOORS = ["base", "memory", "runtime", "tensor", "autograd", "ops"]
 
 
