@@ -6,10 +6,8 @@ import contextlib
 import gc
 import importlib
 import os
-import re
 import signal
 import sys
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +26,12 @@ import emulator
 if emulator.is_wanted():
     os.environ.update(emulator.variables())
 
+from subcases import seed_of
+
 import tilewright as tw
+
+# What `make test`, `make test-all` and `make test-long` run: docs/design/testing.md.
+TIERS = ("test", "all", "long")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,6 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--feature-programs", type=int, default=300, help="how many to run under several features"
     )
     parser.addoption("--feature-seed", type=int, default=None, help="one of these")
+    parser.addoption("--tier", choices=TIERS, help="the tests of one tier; else all but long ones")
+    parser.addoption("--case", default="", help="of tests of many cases, those whose id it finds")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -74,15 +79,8 @@ def _settled() -> Iterator[None]:
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> list[int]:
-    """Differs between tests and depends on nothing but --seed and the names of file and test.
-
-    It is the same on every instruction set, so that a slow reference is computed once for all, and
-    in whichever folder the file lies.
-    """
-    _, _, test = request.node.nodeid.partition("::")
-    test = re.sub(rf"-?({'|'.join(tw.kernels.isas())})\]$", "", test)
-    name = f"tests/{request.path.name}::{test}"
-    value = [request.config.getoption("--seed"), zlib.crc32(name.encode())]
+    """Differs between tests."""
+    value = seed_of(request)
     print(f"seed: {value}")  # pytest shows it when the test fails
     return value
 
@@ -104,11 +102,31 @@ def isa(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
+def tier_of(item: pytest.Item) -> str:
+    """The latest of those that its file, its function and its parameters ask for."""
+    asked = [mark.args[0] for mark in item.iter_markers("tier")]
+    return max(asked, key=TIERS.index, default="test")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    wanted = config.getoption("--tier")
+    wanted = {wanted} if wanted else {"test", "all"}
+    left_out = [item for item in items if tier_of(item) not in wanted]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if tier_of(item) in wanted]
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Instruction sets are the last parameter: tests on the same data follow each other."""
+    """Instruction sets are the last parameter: tests on the same data follow each other.
+
+    `make test` runs the widest, whose kernels have the most cases of their own.
+    """
     if "isa" in metafunc.fixturenames:
-        metafunc.parametrize("isa", tw.kernels.isas(), indirect=True)
+        *narrower, widest = tw.kernels.isas()
+        others = [pytest.param(isa, marks=pytest.mark.tier("all")) for isa in narrower]
+        metafunc.parametrize("isa", [*others, widest], indirect=True)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cases import RECORDS, arrays
 from cases.record import OpCase
+from subcases import each
 
 import tilewright as tw
 
@@ -64,7 +65,7 @@ def test_beside_a_wider_operand_a_narrow_one_is_wide(case: OpCase, place: int, r
     assert exact >= 1 + (len(places) - 1)
 
 
-@pytest.mark.parametrize("dtype", arrays.HALVES)
+@each("dtype", arrays.HALVES)
 @pytest.mark.parametrize("case", ELEMENTWISE, ids=str)
 def test_of_16_bits_the_gradient_alone_is_rounded(case: OpCase, dtype: str, rng) -> None:
     if dtype not in case.tolerance:

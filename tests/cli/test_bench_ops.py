@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from subcases import each
 
 import tilewright as tw
 from tilewright.bench import ops
@@ -24,9 +25,7 @@ def result(name, ratio=2.0):
     return Result(name, timings, 0, "", {})
 
 
-@pytest.mark.parametrize(
-    ("name", "layout"), [(op.name, layout) for op in ALL.values() for layout in op.layouts]
-)
+@each(("name", "layout"), [(op.name, layout) for op in ALL.values() for layout in op.layouts])
 def test_libraries_compute_the_same(name, layout):
     op = ALL[name]
     dtype = op.dtypes[0]
@@ -84,7 +83,7 @@ def test_arguments_lie_as_the_layout_says():
     assert (x.shape, y.shape) == ((256, 256), (1, 256))
 
 
-@pytest.mark.parametrize("name", [op.name for op in ALL.values() if "transposed" in op.layouts])
+@each("name", [op.name for op in ALL.values() if "transposed" in op.layouts])
 def test_a_library_without_views_reads_and_writes_the_same_memory(name):
     op = ALL[name]
     problem = ops.Problem(name, op.dtypes[0], "transposed", 8, False)

@@ -18,6 +18,8 @@ from checkout import ROOT
 
 import tilewright as tw
 
+pytestmark = pytest.mark.tier("all")
+
 CAPABILITIES = (80, 90, 100)
 # A multiprocessor has 65,536 registers: one block of 256 threads with up to 255 each, two with 128.
 # What does not fit is spilled to memory.

@@ -126,6 +126,7 @@ def test_batches(rung, rng):
         check(found, a @ b, np.abs(a) @ np.abs(b), rung)
 
 
+@pytest.mark.tier("all")
 @pytest.mark.parametrize("rung", RUNGS)
 def test_epilogues(rung, rng):
     name, dtype = rung.split("-")
@@ -144,6 +145,7 @@ def test_epilogues(rung, rng):
         check(s, 2 * c - 0.5 * (x @ w.T), scale + 2 * np.abs(c), rung)
 
 
+@pytest.mark.tier("all")
 @pytest.mark.parametrize("rung", RUNGS)
 def test_many_terms_and_many_tiles(rung, rng):
     name, dtype = rung.split("-")

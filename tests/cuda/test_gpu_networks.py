@@ -10,9 +10,10 @@ import pytest
 import tilewright as tw
 from tilewright import nn
 
-pytestmark = pytest.mark.skipif(
-    not tw.cuda.is_available(), reason=f"no GPU: {tw.cuda.why_unavailable()}"
-)
+pytestmark = [
+    pytest.mark.tier("all"),
+    pytest.mark.skipif(not tw.cuda.is_available(), reason=f"no GPU: {tw.cuda.why_unavailable()}"),
+]
 
 
 def here(x: tw.Tensor) -> np.ndarray:

@@ -21,6 +21,7 @@ from programs.judge import judge  # noqa: E402
 from programs.program import Program, Settings, Step, rendered  # noqa: E402
 
 pytestmark = [
+    pytest.mark.tier("all"),
     pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True"),
     pytest.mark.skipif(not tw.cuda.is_available(), reason=f"no GPU: {tw.cuda.why_unavailable()}"),
 ]

@@ -12,9 +12,10 @@ from tilewright import nn, train
 from tilewright.cli import main
 from tilewright.train.checkpoint import Checkpoint
 
-pytestmark = pytest.mark.skipif(
-    not tw.cuda.is_available(), reason=f"no GPU: {tw.cuda.why_unavailable()}"
-)
+pytestmark = [
+    pytest.mark.tier("all"),
+    pytest.mark.skipif(not tw.cuda.is_available(), reason=f"no GPU: {tw.cuda.why_unavailable()}"),
+]
 
 
 def there(x) -> tw.Tensor:

@@ -14,9 +14,10 @@ import tilewright as tw
 from tilewright import train as job
 from tilewright.cli import main
 
-pytestmark = pytest.mark.skipif(
-    not tw.cuda.is_available(), reason=f"no GPU: {tw.cuda.why_unavailable()}"
-)
+pytestmark = [
+    pytest.mark.tier("all"),
+    pytest.mark.skipif(not tw.cuda.is_available(), reason=f"no GPU: {tw.cuda.why_unavailable()}"),
+]
 
 PROSE = "the quick brown fox jumps over the lazy dog and runs on. " * 8
 

@@ -327,6 +327,7 @@ with tw.kernels.use(unit_rows="mine"):
 """
 
 
+@pytest.mark.tier("all")
 def test_recipes_give_ops_that_are_documented_tested_and_right(tmp_path: Path) -> None:
     """One test, as the build is what takes the time."""
     pytest.importorskip("nanobind")

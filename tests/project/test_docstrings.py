@@ -15,6 +15,7 @@ from cases import RECORDS, arrays, documented, refusals
 from cases.arguments import arguments
 from cases.check import tensors
 from cases.record import OpCase
+from subcases import each
 
 import tilewright as tw
 from tilewright import _core, linalg
@@ -83,7 +84,7 @@ def takes_arguments(function: Callable[..., object]) -> bool:
     return any(name != "self" for name in inspect.signature(function).parameters)
 
 
-per_function = pytest.mark.parametrize("name", FUNCTIONS)
+per_function = each("name", FUNCTIONS)
 
 
 # ---- the parts ----
@@ -254,13 +255,13 @@ DESCRIBED = [case for case in RECORDS if case.name not in ROWS and OPS[case.name
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("case", DESCRIBED, ids=str)
+@each("case", DESCRIBED, ids=str)
 def test_ops_take_and_give_the_types_that_are_told(case: OpCase) -> None:
     check_types(text_of(getattr(tw, case.name)), call_of(case))
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", documented.BY_DTYPE)
+@each("name", documented.BY_DTYPE)
 def test_functions_take_and_give_the_types_that_are_told(name: str) -> None:
     check_types(text_of(resolved(name)), documented.BY_DTYPE[name])
 
@@ -289,7 +290,7 @@ SHAPES: dict[str, Callable[[list[tuple[int, ...]], dict[str, Any]], tuple[int, .
 }
 
 
-@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op["function"]])
+@each("name", [name for name, op in OPS.items() if op["function"]])
 def test_shapes_that_are_told_are_the_results(name: str) -> None:
     told = re.search(r"Shapes: (.*?) Types: ", text_of(getattr(tw, name)))
     assert told
@@ -411,7 +412,7 @@ def test_errors_that_are_told_are_raised_and_no_others(name: str) -> None:
 IN_PLACE = [name for name, op in OPS.items() if op["in_place"]]
 
 
-@pytest.mark.parametrize("name", IN_PLACE)
+@each("name", IN_PLACE)
 def test_forms_in_place_tell_what_else_they_raise(name: str) -> None:
     method = getattr(tw.Tensor, f"{name}_")
     assert "In place it also raises RuntimeError for a leaf that requires grad" in text_of(method)

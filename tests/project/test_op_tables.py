@@ -13,6 +13,7 @@ from cases import RECORDS, arrays
 from cases.check import tensors
 from cases.ops import activations, pointwise, updates
 from cases.ops.pointwise import OF_COMPLEX
+from subcases import each
 
 import tilewright as tw
 from tilewright import _core
@@ -79,7 +80,7 @@ NO_OPS = {
 
 
 def per_row(rows=TABLE):
-    return pytest.mark.parametrize("name", list(rows))
+    return each("name", list(rows))
 
 
 def functions_of_the_module() -> set[str]:
@@ -124,7 +125,7 @@ def test_names_of_ops_are_unique() -> None:
     assert len(OPS) == len(_core._op_records())
 
 
-@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op["function"]])
+@each("name", [name for name, op in OPS.items() if op["function"]])
 def test_functions_are_what_the_records_say(name: str) -> None:
     function = getattr(tw, name)
     assert function is getattr(_core, name)
@@ -135,12 +136,12 @@ def test_functions_are_what_the_records_say(name: str) -> None:
     assert list(parameters) == re.findall(r"[(,] (?:\*, )?(\w+):", written.replace("(", "( "))
 
 
-@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op["method"]])
+@each("name", [name for name, op in OPS.items() if op["method"]])
 def test_methods_are_what_the_records_say(name: str) -> None:
     assert callable(getattr(tw.Tensor, name))
 
 
-@pytest.mark.parametrize("name", list(OPS))
+@each("name", list(OPS))
 def test_ops_can_be_run(name: str) -> None:
     """By kernels or by other ops; those that only infer are views, whose memory is there."""
     op = OPS[name]
@@ -171,7 +172,7 @@ def test_records_know_the_dtypes_of_the_row(name: str) -> None:
         assert case.result(dtype) == expected
 
 
-@pytest.mark.parametrize("dtype", arrays.ALL)
+@each("dtype", arrays.ALL)
 @per_row()
 def test_the_op_takes_exactly_the_dtypes_of_its_record(name: str, dtype: str) -> None:
     case = BY_NAME[name]
@@ -201,7 +202,7 @@ def test_records_know_the_gradients_of_the_row(name: str) -> None:
         assert not expected, "a truth value has no gradient"
 
 
-@pytest.mark.parametrize("case", RECORDS, ids=str)
+@each("case", RECORDS, ids=str)
 def test_ops_are_recorded_where_they_have_gradients(case) -> None:
     if "float64" not in case.tolerance:
         assert not case.differentiable
@@ -311,7 +312,7 @@ def test_arguments_may_be_named(name: str) -> None:
         getattr(tw, name)(*x[1:], nonsense=x[0])
 
 
-@pytest.mark.parametrize("name", sorted(functions_of_the_module()))
+@each("name", sorted(functions_of_the_module()))
 def test_every_function_has_a_docstring(name: str) -> None:
     text = getattr(_core, name).__doc__ or ""
     sentence = text.split("\n\n", 1)[-1].strip() if "\n" in text else ""

@@ -12,6 +12,7 @@ import subprocess
 import numpy as np
 import pytest
 from cases import arrays
+from subcases import each
 
 import tilewright as tw
 from tilewright import _core
@@ -188,7 +189,7 @@ def test_a_record_that_takes_a_tensor_first_is_a_method() -> None:
             assert callable(getattr(tw.Tensor, name, None)) or name in (*ABSENT, "real", "imag")
 
 
-@pytest.mark.parametrize("name", sorted({*tw._OF_TENSORS, *tw._NEW}))
+@each("name", sorted({*tw._OF_TENSORS, *tw._NEW}))
 def test_functions_of_the_package_that_are_methods_take_a_tensor_first(name: str) -> None:
     function = tw._load(name)
     first = next(iter(inspect.signature(function).parameters.values()))
@@ -339,7 +340,7 @@ def arity(call) -> int:
     return len(given)
 
 
-@pytest.mark.parametrize("name", MADE_OF_OPS)
+@each("name", MADE_OF_OPS)
 def test_methods_are_made_of_records(name: str) -> None:
     """A replay runs nothing but records: on other values it gives what the method gives there."""
     call = MADE_OF_OPS[name]

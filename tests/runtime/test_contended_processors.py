@@ -18,6 +18,8 @@ from cases.threads import PATIENCE_SECONDS
 
 import tilewright as tw
 
+pytestmark = pytest.mark.tier("all")
+
 WORK = """
 import hashlib, sys
 import tilewright as tw

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from subcases import each
 
 import tilewright as tw
 from tilewright.bench.networks.pooling import pooling_cases
@@ -114,8 +115,8 @@ def test_more_windows_than_elements(
     assert_same(f"adaptive_{kind}_pool2d", x, size)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("width", [*range(1, 40), 63, 64, 65])
+@each("dtype", ["float32", "float64"])
+@each("width", [*range(1, 40), 63, 64, 65])
 def test_every_width_of_a_row(width: int, dtype: str, isa: str, rng) -> None:
     data = rng.normal(size=(2, 5, width)).astype(dtype)
     for kernel, stride, padding in ((2, 2, 0), (3, 2, 1), (3, 1, 1), (2, 1, 1), (3, 3, 0)):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from cases.accuracy import EXACT, exact_error, float32_errors, function
 from cases.bounds import ARITY, BOUNDS
+from subcases import each
 
 import tilewright as tw
 
@@ -56,7 +57,7 @@ def of_all_sizes(dtype: str, rng: np.random.Generator) -> np.ndarray:
     return np.concatenate([sizes, EDGES, np.negative(EDGES)])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", UNARY)
 def test_neighbours_change_no_bit(
     name: str, dtype: str, isa: str, rng: np.random.Generator

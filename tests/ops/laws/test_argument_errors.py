@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from checkout import ROOT
+from subcases import each
 
 import tilewright as tw
 from tilewright import _core
@@ -90,10 +91,8 @@ def refused(call: Callable[[], object], name: str) -> str:
     return text
 
 
-@pytest.fixture(params=NATIVES)
-def native(request: pytest.FixtureRequest) -> tuple[str, Callable[..., Any], list[Any]]:
+def native(name: str) -> tuple[str, Callable[..., Any], list[Any]]:
     """The name in messages, a call, and the parameters after self."""
-    name = request.param
     function, method = NATIVES[name]
     parameters = list(inspect.signature(function).parameters.values())
     if not method:
@@ -105,8 +104,9 @@ def native(request: pytest.FixtureRequest) -> tuple[str, Callable[..., Any], lis
 
 
 class TestEveryNativeFunction:
-    def test_unknown_keyword(self, native: Any) -> None:
-        name, call, parameters = native
+    @each("function", NATIVES)
+    def test_unknown_keyword(self, function: str) -> None:
+        name, call, parameters = native(function)
         if any(p.kind is p.VAR_KEYWORD for p in parameters):
             return
         required = [
@@ -115,14 +115,16 @@ class TestEveryNativeFunction:
         text = refused(lambda: call(*required, nonsense=1), name)
         assert "unexpected argument 'nonsense'" in text
 
-    def test_too_many(self, native: Any) -> None:
-        name, call, parameters = native
+    @each("function", NATIVES)
+    def test_too_many(self, function: str) -> None:
+        name, call, parameters = native(function)
         if any(p.kind is p.VAR_POSITIONAL for p in parameters):
             return
         assert "got 14" in refused(lambda: call(*[Foreign()] * 14), name)
 
-    def test_missing(self, native: Any) -> None:
-        name, call, parameters = native
+    @each("function", NATIVES)
+    def test_missing(self, function: str) -> None:
+        name, call, parameters = native(function)
         required = [
             p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL
         ]
@@ -130,8 +132,9 @@ class TestEveryNativeFunction:
             text = refused(call, name)
             assert f"missing argument '{required[0].name}'" in text
 
-    def test_wrong_type(self, native: Any) -> None:
-        name, call, parameters = native
+    @each("function", NATIVES)
+    def test_wrong_type(self, function: str) -> None:
+        name, call, parameters = native(function)
         positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         for wrong in parameters:
             if wrong.annotation.startswith(("object", "handle")) or "args" in wrong.name:
@@ -147,8 +150,9 @@ class TestEveryNativeFunction:
                 assert re.search(rf"\b({wrong.name}|value) must be ", text), text
                 assert "Foreign" in text
 
-    def test_junk_is_refused_in_words_or_taken(self, native: Any) -> None:
-        name, call, parameters = native
+    @each("function", NATIVES)
+    def test_junk_is_refused_in_words_or_taken(self, function: str) -> None:
+        name, call, parameters = native(function)
         if name in ("set_device", "set_isa", "force_kernel"):
             return
         for junk in (None, "text", [1, "a"], {}, Foreign(), -1, 2**70, lambda: None):
@@ -171,7 +175,7 @@ ROWS = {row["name"]: row for row in _core.pointwise_table() if row["name"] in OF
 
 
 class TestPointwiseFunctions:
-    @pytest.mark.parametrize("name", ROWS)
+    @each("name", ROWS)
     def test_wrong_calls(self, name: str) -> None:
         function, arity = getattr(tw, name), ROWS[name]["arity"]
         names = ["x"] if arity == 1 else ["a", "b", "c"][:arity]
@@ -186,7 +190,7 @@ class TestPointwiseFunctions:
                 assert f"{wrong} must be a tensor or a number, got " in text
         assert "given twice" in refused(lambda: function(*ones, **{names[0]: 1}), name)
 
-    @pytest.mark.parametrize("name", [n for n, row in ROWS.items() if row["arity"] == 1])
+    @each("name", [n for n, row in ROWS.items() if row["arity"] == 1])
     def test_methods(self, name: str) -> None:
         refused(lambda: getattr(tw.ones((2,)), name)(1), name)
 
@@ -298,7 +302,7 @@ def pythons() -> Iterator[tuple[str, Any]]:
 PYTHONS = dict(pythons())
 
 
-@pytest.mark.parametrize("name", PYTHONS)
+@each("name", PYTHONS)
 def test_functions_in_python_refuse_unknown_keywords_in_their_name(name: str) -> None:
     function = PYTHONS[name]
     try:
@@ -317,7 +321,7 @@ def test_functions_in_python_refuse_unknown_keywords_in_their_name(name: str) ->
 LAYERS = [name for name in tw.nn.__all__ if isinstance(getattr(tw.nn, name), type)]
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@each("name", LAYERS)
 def test_layers_that_share_an_init_are_told_by_their_own_name(name: str) -> None:
     layer = getattr(tw.nn, name)
     if "__init__" in vars(layer):

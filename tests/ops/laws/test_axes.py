@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from subcases import each
 
 import tilewright as tw
 
@@ -48,9 +49,9 @@ def agree(ours: Any, theirs: Any) -> bool:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of means over nothing
-@pytest.mark.parametrize("keepdims", [False, True])
-@pytest.mark.parametrize("axis", AXES, ids=str)
-@pytest.mark.parametrize("name", [*REDUCTIONS, *ONE_AXIS])
+@each("keepdims", [False, True])
+@each("axis", AXES, ids=str)
+@each("name", [*REDUCTIONS, *ONE_AXIS])
 def test_reductions_take_the_axes_that_numpy_takes(name: str, axis: Any, keepdims: bool) -> None:
     if name in ONE_AXIS and isinstance(axis, tuple):
         pytest.skip("takes one axis")
@@ -123,8 +124,8 @@ ALONG: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 SEVERAL = ("flip", "squeeze", "squeeze method", "permute_dims")
 
 
-@pytest.mark.parametrize("axis", AXES[1:], ids=str)
-@pytest.mark.parametrize("name", ALONG)
+@each("axis", AXES[1:], ids=str)
+@each("name", ALONG)
 def test_other_functions_take_the_axes_that_numpy_takes(name: str, axis: Any) -> None:
     ours, theirs = ALONG[name]
     if isinstance(axis, tuple) and name not in SEVERAL:
@@ -137,8 +138,8 @@ def test_other_functions_take_the_axes_that_numpy_takes(name: str, axis: Any) ->
         assert agree(got, expected), (shape, got, expected)
 
 
-@pytest.mark.parametrize("axis", NO_AXES, ids=str)
-@pytest.mark.parametrize("name", [*REDUCTIONS, *ONE_AXIS, *ALONG, "softmax", "log_softmax"])
+@each("axis", NO_AXES, ids=str)
+@each("name", [*REDUCTIONS, *ONE_AXIS, *ALONG, "softmax", "log_softmax"])
 def test_bools_and_fractions_are_no_axes(name: str, axis: Any) -> None:
     call = ALONG[name][0] if name in ALONG else getattr(tw, name)
     with pytest.raises(ValueError if axis == 2**70 else TypeError):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cases import arrays
 from cases.arrays import ALL, FLOATS, INTEGERS, SIGNED
+from subcases import each
 
 import tilewright as tw
 
@@ -59,8 +60,8 @@ def promoted(a: str, b: str) -> str | None:
     return FLOATING.get((a, b)) or FLOATING[b, a]
 
 
-@pytest.mark.parametrize("a", ALL)
-@pytest.mark.parametrize("b", ALL)
+@each("a", ALL)
+@each("b", ALL)
 def test_promotion(a: str, b: str) -> None:
     x, y = tw.ones((2,), dtype=dtype(a)), tw.ones((2,), dtype=dtype(b))
     expected = promoted(a, b)
@@ -251,8 +252,8 @@ def representable(x: np.ndarray, target: str) -> np.ndarray:
         return np.isfinite(real) & (real >= info.min) & (real <= info.max)
 
 
-@pytest.mark.parametrize("source", ALL)
-@pytest.mark.parametrize("target", ALL)
+@each("source", ALL)
+@each("target", ALL)
 def test_conversions(source: str, target: str, isa: str) -> None:
     if source in arrays.COMPLEX and target not in (*arrays.COMPLEX, "bool"):
         pytest.skip("the standard has no conversion from complex to real numbers")

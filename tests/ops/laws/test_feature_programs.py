@@ -35,6 +35,7 @@ from programs.shrink import shrunk  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
 RUNGS = ["naive", "tiled", "simd", "packed"]
 PER_TEST = 100
+AT_ONCE = 1  # of these tests run with `make test`
 # Every so many of them is of tensors that are large enough to leave a pool.
 WIDE = 12
 
@@ -48,7 +49,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     ranges = [range(i, min(i + PER_TEST, count)) for i in range(0, count, PER_TEST)]
     if one is not None:
         ranges = [range(one, one + 1)]
-    metafunc.parametrize("seeds", ranges, ids=[f"{r.start}-{r.stop - 1}" for r in ranges])
+    later = pytest.mark.tier("all")
+    metafunc.parametrize(
+        "seeds",
+        [
+            pytest.param(r, id=f"{r.start}-{r.stop - 1}", marks=later if i >= AT_ONCE else ())
+            for i, r in enumerate(ranges)
+        ],
+    )
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from subcases import each
 
 import tilewright as tw
 
@@ -183,9 +184,9 @@ def ours(shape: Any, part: Any, alias: Any, change: Any) -> list[np.ndarray]:
     return [np.asarray(t.detach()) for t in (base, *first, *second)]
 
 
-@pytest.mark.parametrize("alias", ALIASES)
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("form", FORMS)
+@each("alias", ALIASES)
+@each("target", TARGETS)
+@each("form", FORMS)
 def test_gradients(form: str, target: str, alias: str) -> None:
     shape, part = TARGETS[target]
     change, out_of_place = FORMS[form]
@@ -208,8 +209,8 @@ def test_gradients_where_source_and_target_overlap(form: str) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("form", FORMS)
+@each("target", TARGETS)
+@each("form", FORMS)
 def test_what_was_saved_before_is_protected(form: str, target: str) -> None:
     """A change of what a gradient needs raises, whichever view it was saved or changed through."""
     shape, part = TARGETS[target]
@@ -247,8 +248,8 @@ def test_also_through_two_tensors_of_one_array() -> None:
     np.testing.assert_array_equal(np.asarray(w.grad), array[0])
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("form", FORMS)
+@each("target", TARGETS)
+@each("form", FORMS)
 def test_leaves_that_require_grad_are_refused_and_kept(form: str, target: str) -> None:
     shape, part = TARGETS[target]
     x = tw.asarray(numbers(*shape, seed=1)).requires_grad_()
@@ -264,9 +265,9 @@ def test_leaves_that_require_grad_are_refused_and_kept(form: str, target: str) -
     assert x.is_leaf
 
 
-@pytest.mark.parametrize("alias", ALIASES)
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("form", FORMS)
+@each("alias", ALIASES)
+@each("target", TARGETS)
+@each("form", FORMS)
 def test_graphs_that_are_never_walked_leave_nothing_behind(
     form: str, target: str, alias: str
 ) -> None:
@@ -472,9 +473,9 @@ ARRAYS = {
 
 
 class TestAugmentedAssignment:
-    @pytest.mark.parametrize("other", [*ARRAYS, "True", "2", "1.5"])
-    @pytest.mark.parametrize("kind", ARRAYS)
-    @pytest.mark.parametrize("name", AUGMENTED)
+    @each("other", [*ARRAYS, "True", "2", "1.5"])
+    @each("kind", ARRAYS)
+    @each("name", AUGMENTED)
     def test_keeps_object_type_and_memory_or_raises(self, name: str, kind: str, other: str) -> None:
         """The operator's result where the target's kind of number holds it, else TypeError."""
         assign, compute = AUGMENTED[name]

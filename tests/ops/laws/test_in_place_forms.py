@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from subcases import each
 from torch.nn import functional
 
 import tilewright as tw
@@ -96,7 +97,7 @@ def as_array(x: Any) -> np.ndarray:
     return np.asarray(x.detach())
 
 
-@pytest.mark.parametrize("name", FORMS)
+@each("name", FORMS)
 def test_every_form_gives_what_pytorch_gives(name: str) -> None:
     reference = function_of(name)
     x = ours(first(name))
@@ -114,10 +115,10 @@ def test_every_form_gives_what_pytorch_gives(name: str) -> None:
 def gradients(make: Any, change: Any, name: str) -> list[np.ndarray | None]:
     """Gradients of a weighted sum of the changed tensor, for it and the other tensors."""
     leaf = make(first(name))
-    others = [make(each) for each in arguments(name)]
+    others = [make(x) for x in arguments(name)]
     leaves = [leaf, *(x for x in others if hasattr(x, "shape") and "float" in str(x.dtype))]
-    for each in leaves:
-        each.requires_grad_()
+    for x in leaves:
+        x.requires_grad_()
     y = change(leaf * 1, others)
     if not y.requires_grad:
         return [None] * len(leaves)
@@ -134,7 +135,7 @@ def gradients(make: Any, change: Any, name: str) -> list[np.ndarray | None]:
 SMOOTH = [name for name in FORMS if name not in {*INTEGERS, "nextafter"}]
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+@each("name", SMOOTH)
 def test_gradients_of_every_form_are_pytorchs(name: str) -> None:
     reference = function_of(name)
 

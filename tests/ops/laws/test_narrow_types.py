@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import arrays
+from subcases import each
 
 import tilewright as tw
 
@@ -53,9 +54,9 @@ OPS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", arrays.HALVES)
-@pytest.mark.parametrize("row", ROWS)
-@pytest.mark.parametrize("name", OPS)
+@each("dtype", arrays.HALVES)
+@each("row", ROWS)
+@each("name", OPS)
 def test_reductions_round_the_result_alone(name: str, row: str, dtype: str) -> None:
     value, slope = OPS[name]
     x = arrays.rounded(np.array(ROWS[row]), dtype)

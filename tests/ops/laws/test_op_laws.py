@@ -20,6 +20,7 @@ from cases.uses import (
     smooth_uses,
     uses,
 )
+from subcases import each
 
 import tilewright as tw
 from tilewright import _core
@@ -102,7 +103,7 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "parameter"), NUMBERS)
+@each(("name", "parameter"), NUMBERS)
 def test_a_number_in_a_tensor_is_read_anew_or_refused(name: str, parameter: str) -> None:
     """What a replay must not do is go on with the number of its recording."""
     beside = BESIDE_NUMBERS.get(name, {"x": X})
@@ -204,8 +205,8 @@ def test_a_quota_that_holds_the_op_alone(case: OpCase, tmp_path) -> None:
 
 
 @per([case for case in DIFFERENTIABLE if "float64" in case.tolerance])
-@pytest.mark.parametrize("plan", [False, True])
-@pytest.mark.parametrize("call", [lambda f, *x: f(*x), tw.checkpoint], ids=["plain", "checkpoint"])
+@each("plan", [False, True])
+@each("call", [lambda f, *x: f(*x), tw.checkpoint], ids=["plain", "checkpoint"])
 def test_gradients_of_what_had_left(case: OpCase, call, plan: bool, tmp_path) -> None:
     """Everything leaves between the passes, and again in a hook amid the backward pass."""
     args, options = large_use(case, 1)

@@ -13,6 +13,7 @@ from cases.opinfo import op_db, torch
 
 import tilewright as tw
 
+pytestmark = pytest.mark.tier("all")
 # Samples of an op and dtype that are tried: the first ones cover its shapes and options.
 SAMPLES = 150
 # The tolerances of torch.testing.assert_close.

@@ -23,7 +23,10 @@ with warnings.catch_warnings():
     from torch.testing._internal.common_modules import ModuleErrorEnum, module_db
     from torch.testing._internal.common_optimizers import optim_db
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch's samples
+pytestmark = [
+    pytest.mark.tier("all"),
+    pytest.mark.filterwarnings("ignore"),  # of PyTorch's samples
+]
 
 REFUSALS = (TypeError, ValueError, IndexError, RuntimeError)
 # So many refusals must be found in all, so that a change of names cannot empty this test.

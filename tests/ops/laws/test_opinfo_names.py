@@ -18,7 +18,10 @@ from cases.opinfo import op_db, torch
 
 import tilewright as tw
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch's samples
+pytestmark = [
+    pytest.mark.tier("all"),
+    pytest.mark.filterwarnings("ignore"),  # of PyTorch's samples
+]
 
 SAMPLES = {"float64": 50, "int64": 20, "complex128": 20}
 REFERENCES = 25  # of float64

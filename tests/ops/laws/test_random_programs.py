@@ -36,6 +36,7 @@ pytestmark = [
 
 RUNGS = ["naive", "tiled", "simd", "packed"]
 PER_TEST = 250
+AT_ONCE = 2  # of these tests run with `make test`
 
 
 def _scaled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,7 +86,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     ranges = [range(i, min(i + PER_TEST, count)) for i in starts]
     if one is not None:
         ranges = [range(one, one + 1)]
-    metafunc.parametrize("seeds", ranges, ids=[f"{r.start}-{r.stop - 1}" for r in ranges])
+    later = pytest.mark.tier("all")
+    metafunc.parametrize(
+        "seeds",
+        [
+            pytest.param(r, id=f"{r.start}-{r.stop - 1}", marks=later if i >= AT_ONCE else ())
+            for i, r in enumerate(ranges)
+        ],
+    )
 
 
 @pytest.fixture

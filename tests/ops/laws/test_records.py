@@ -16,6 +16,7 @@ from cases.check import (
 from cases.derivatives import OF_REDUCTIONS
 from cases.ops import reductions
 from cases.record import OpCase
+from subcases import each
 
 import tilewright as tw
 
@@ -27,14 +28,8 @@ def per(cases, key="case"):
     return pytest.mark.parametrize(key, cases, ids=str)
 
 
-def per_dtype(cases):
-    pairs = [(case, dtype) for case in cases for dtype in case.tolerance]
-    return pytest.mark.parametrize(
-        ("case", "dtype"), pairs, ids=[f"{case.name}-{dtype}" for case, dtype in pairs]
-    )
-
-
-@per_dtype(RECORDS)
+@per(RECORDS)
+@each("dtype", lambda case: case.tolerance)
 def test_values_dtype_and_shape(case: OpCase, dtype: str, isa: str, rng) -> None:
     for args in case.arguments(rng, dtype):
         for options in case.variants:
@@ -138,11 +133,12 @@ def lanes(dtype: str) -> int:
     return 64 // np.dtype(dtype).itemsize  # of the widest vectors
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8"])
-@per([case for case in RECORDS if case.elementwise])
+LENGTHS_OF = ("float32", "float64", "int32", "uint8")
+
+
+@per([case for case in RECORDS if case.elementwise and set(case.tolerance) & set(LENGTHS_OF)])
+@each("dtype", lambda case: [dtype for dtype in LENGTHS_OF if dtype in case.tolerance])
 def test_every_length_at_odd_offsets(case: OpCase, dtype: str, isa: str, rng) -> None:
-    if dtype not in case.tolerance:
-        pytest.skip("the op does not take this dtype")
     most = 2 * lanes("float32" if dtype == "uint8" else dtype)
     args = [np.resize(x, (most + 4,)) for x in case.arguments(rng, dtype)[0]]
     whole = tensors(tuple(args), dtype)
@@ -154,7 +150,7 @@ def test_every_length_at_odd_offsets(case: OpCase, dtype: str, isa: str, rng) ->
             assert_close(case, y, (want[part], scale[part]), dtype, f"[{start}:{start + length}]")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("dtype", ["float32", "float64"])
 @per([case for case in RECORDS if not case.elementwise and "axis" in case.variants[-1]])
 def test_every_length_of_a_reduced_axis(case: OpCase, dtype: str, isa: str, rng) -> None:
     most = 2 * lanes(dtype)
@@ -180,8 +176,8 @@ IN_PLACE = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
-@pytest.mark.parametrize("op", IN_PLACE)
+@each("dtype", ["float32", "float64", "float16"])
+@each("op", IN_PLACE)
 def test_in_place_writes_its_elements_and_no_others(op: str, dtype: str, isa: str, rng) -> None:
     most = 2 * lanes(dtype)
     change, reference = IN_PLACE[op]
@@ -269,10 +265,9 @@ def test_every_registered_kernel(case: OpCase, isa: str, rng) -> None:
 
 # ---- errors ----
 
-ERRORS = [(case, i) for case in RECORDS for i in range(len(case.errors))]
 
-
-@pytest.mark.parametrize(("case", "number"), ERRORS, ids=[f"{case.name}-{i}" for case, i in ERRORS])
+@per([case for case in RECORDS if case.errors])
+@each("number", lambda case: range(len(case.errors)))
 def test_errors(case: OpCase, number: int) -> None:
     error = case.errors[number]
     with pytest.raises(error.expected) as caught:
@@ -345,7 +340,7 @@ def assert_derivative(got: tw.Tensor, formula, args, dtype: str, absolute, note)
     )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("dtype", ["float32", "float64"])
 @per([case for case in DIFFERENTIABLE if case.elementwise])
 def test_derivatives_where_formulas_break(case: OpCase, dtype: str, isa: str) -> None:
     """By kernels, and by recorded formulas whose gradients are taken once more."""
@@ -371,7 +366,7 @@ def test_derivatives_where_formulas_break(case: OpCase, dtype: str, isa: str) ->
             assert_derivative(second[j], row, wide, dtype, known.absolute, note)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("dtype", ["float32", "float64"])
 @per([case for case in reductions.RECORDS if case.differentiable])
 def test_derivatives_of_reductions_where_formulas_break(case: OpCase, dtype: str) -> None:
     known = case.derivatives or OF_REDUCTIONS[case.name]

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases.threads import run_all
+from subcases import each
 
 import tilewright as tw
 from tilewright.cli import blas, main
@@ -156,9 +157,9 @@ def stored(matrix, order, slack):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", [ROWS, COLUMNS, "fortran"])
 class TestAgainstNumpy:
-    @pytest.mark.parametrize("ta", "NnTtCc")
-    @pytest.mark.parametrize("tb", "NTc")
-    @pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (0.5, 1), (-2, 0.25), (0, 2), (0, 0)])
+    @each("ta", "NnTtCc")
+    @each("tb", "NTc")
+    @each(("alpha", "beta"), [(1, 0), (0.5, 1), (-2, 0.25), (0, 2), (0, 0)])
     def test_values(self, library, rng, dtype, order, ta, tb, alpha, beta):
         for sizes in [(1, 1, 1), (5, 7, 3), (33, 20, 65), (64, 1, 40), (3, 4, 0)]:
             for slack in (0, 3):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cases import arrays
 from cases.arrays import INTEGERS
+from subcases import each
 
 import tilewright as tw
 
@@ -202,7 +203,7 @@ def test_batches(rung: str, isa: str, batch_a, batch_b, size, rng) -> None:
             assert_product(c, want, magnitude, k, "float32", (batch_a, batch_b))
 
 
-@pytest.mark.parametrize("dtype", [*arrays.HALVES, *INTEGERS, "complex64", "complex128"])
+@each("dtype", [*arrays.HALVES, *INTEGERS, "complex64", "complex128"])
 def test_other_dtypes(rung: str, isa: str, dtype: str) -> None:
     if refused(rung, dtype):
         with pytest.raises(ValueError, match=f"'{rung}'"):
@@ -447,10 +448,8 @@ def test_no_type_takes_the_definition_where_it_is_slow(dtype: str) -> None:
     assert [entry.kernel for entry in report] != ["naive"]
 
 
-@pytest.mark.parametrize("dtype", [*INTEGERS, "complex64", "complex128"])
-@pytest.mark.parametrize(
-    ("m", "n", "k"), [(7, 300, 600), (300, 7, 520), (1, 130, 70), (130, 1, 70), (65, 66, 257)]
-)
+@each("dtype", [*INTEGERS, "complex64", "complex128"])
+@each(("m", "n", "k"), [(7, 300, 600), (300, 7, 520), (1, 130, 70), (130, 1, 70), (65, 66, 257)])
 def test_layouts_and_runs_of_other_types(isa: str, dtype: str, m: int, n: int, k: int) -> None:
     """Whatever is chosen: blocks that do not divide, sums of several runs, any strides."""
     a, b, want, magnitude = operands(m, n, k, dtype)
@@ -460,9 +459,9 @@ def test_layouts_and_runs_of_other_types(isa: str, dtype: str, m: int, n: int, k
             assert_product(c, want, magnitude, k, dtype, f"{layout_a} @ {layout_b}")
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "complex64"])
-@pytest.mark.parametrize(("batch_a", "batch_b"), BATCHES)
-@pytest.mark.parametrize("size", [(2, 3, 4), (33, 34, 35), (1, 65, 40)])
+@each("dtype", ["int8", "uint32", "int64", "complex64"])
+@each(("batch_a", "batch_b"), BATCHES)
+@each("size", [(2, 3, 4), (33, 34, 35), (1, 65, 40)])
 def test_batches_of_other_types(rung: str, isa: str, dtype: str, batch_a, batch_b, size) -> None:
     if refused(rung, dtype):
         pytest.skip("this rung refuses the type")
@@ -528,9 +527,9 @@ def test_few_terms_of_rows_whole_pages_apart(rung: str, isa: str, dtype: str, m,
         assert_product(c, want, magnitude, k, dtype, f"{m}x{n}x{k}")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("m", "n", "k"), [(9, 70, 300), (13, 40, 1100), (1, 20, 600), (8, 5, 256)])
-@pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (1, 1), (-0.5, 0), (2, 0.25)])
+@each("dtype", ["float32", "float64"])
+@each(("m", "n", "k"), [(9, 70, 300), (13, 40, 1100), (1, 20, 600), (8, 5, 256)])
+@each(("alpha", "beta"), [(1, 0), (1, 1), (-0.5, 0), (2, 0.25)])
 def test_sums_of_several_chains_and_what_follows(
     rung: str, isa: str, dtype: str, m, n, k, alpha, beta
 ) -> None:

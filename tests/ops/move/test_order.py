@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import arrays
+from subcases import each
 
 import tilewright as tw
 
@@ -238,7 +239,7 @@ def test_gradients_of_equal_elements_go_where_the_values_come_from() -> None:
 # ---- values and indices ----
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("dtype", DTYPES)
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -683,7 +684,7 @@ def test_unique_whole_numbers_at_the_ends_of_their_type() -> None:
     for dtype in ("int8", "uint8", "int64", "uint64"):
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         few = [low, high], [low] * 3, [high, high - 1, high], [low, low + 2, low + 2, low]
-        for x in (*few, *(each * 300 for each in few)):  # many are counted
+        for x in (*few, *(x * 300 for x in few)):  # many are counted
             values, counts = np.unique(np.array(x, dtype), return_counts=True)
             got = tw.unique(tw.asarray(np.array(x, dtype)), return_counts=True)
             same(got[0], values)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from cases.arrays import ALL
+from subcases import each
 
 import tilewright as tw
 from tilewright import _core
@@ -34,8 +35,8 @@ def sample(name: str, shape: tuple[int, ...]) -> tuple[tw.Tensor, np.ndarray]:
     return tw.from_dlpack(theirs), array
 
 
-@pytest.mark.parametrize("source", OTHERS)
-@pytest.mark.parametrize("target", OTHERS)
+@each("source", OTHERS)
+@each("target", OTHERS)
 def test_bits_are_those_of_numpy_s_view(source, target):
     x, array = sample(source, (3, 2, 16))
     got = x.view(getattr(tw, target))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from subcases import each
 
 import tilewright as tw
 
@@ -235,10 +236,10 @@ class TestSharedElements:
         assert x.tolist() == [[3.0, 3.0], [12.0, 12.0], [3.0, 3.0], [3.0, 3.0]]
 
     @pytest.mark.filterwarnings("ignore:Use of index_put_ on expanded tensors")
-    @pytest.mark.parametrize("recording", [True, False])
-    @pytest.mark.parametrize("place", ["leaf", "result", "constant"])
-    @pytest.mark.parametrize("shown", SHOWN)
-    @pytest.mark.parametrize("change", CHANGES)
+    @each("recording", [True, False])
+    @each("place", ["leaf", "result", "constant"])
+    @each("shown", SHOWN)
+    @each("change", CHANGES)
     def test_a_refused_change_changes_nothing(
         self, change: str, shown: str, place: str, recording: bool
     ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import arrays
+from subcases import each
 
 import tilewright as tw
 
@@ -149,7 +150,7 @@ def test_in_place_and_gradients(isa: str, rng) -> None:
     np.testing.assert_array_equal(arrays.array(x.grad), (a > b) + (a == b) / 2)
 
 
-@pytest.mark.parametrize("n", LENGTHS)
+@each("n", LENGTHS)
 @pytest.mark.parametrize("rows", [1, 3, 8, 21])
 def test_extrema_and_sums_of_rows_and_columns(rows: int, n: int, isa: str, rng) -> None:
     whole = GRID[~np.isnan(GRID)]

@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
+from subcases import each
 
 import tilewright as tw
 
@@ -106,8 +107,8 @@ def test_softmax_of_one_gradient_for_all_has_the_bits_of_many(
     np.testing.assert_array_equal(*slopes)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
-@pytest.mark.parametrize("name", ["multiply", "divide", "subtract", "add", "pow", "square", "exp"])
+@each("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+@each("name", ["multiply", "divide", "subtract", "add", "pow", "square", "exp"])
 @pytest.mark.parametrize("along", [(), (7,), (5, 1), (4, 1, 1), (4, 5, 1)])
 @pytest.mark.parametrize(
     ("a_shape", "b_shape"),
@@ -296,8 +297,8 @@ REDUCED = [
 REDUCTIONS = ("sum", "mean", "max", "min", "prod", "var", "any", "argmax", "logsumexp")
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32"])
-@pytest.mark.parametrize(("few", "shape", "axes"), REDUCED)
+@each("dtype", ["float32", "float64", "bfloat16", "int32"])
+@each(("few", "shape", "axes"), REDUCED)
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_of_what_repeats(
     name: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import arrays
+from subcases import each
 
 import tilewright as tw
 
@@ -35,7 +36,7 @@ def made(x: np.ndarray, layout: str, dtype: str) -> tw.Tensor:
     return arrays.tensor(np.ascontiguousarray(x), dtype)
 
 
-@pytest.mark.parametrize("n", LENGTHS)
+@each("n", LENGTHS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 def test_every_pair_of_layouts(dtype: str, n: int, isa: str, rng) -> None:
     for rows in (1, 2, 9, 700):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from subcases import each
 
 import tilewright as tw
 
@@ -20,7 +21,7 @@ def check(x: tw.Tensor, array: np.ndarray, axis: int | None) -> None:
         np.testing.assert_array_equal(got, want, f"{op} of {array.dtype}{array.shape}, {axis=}")
 
 
-@pytest.mark.parametrize("n", LENGTHS)
+@each("n", LENGTHS)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_at_the_edges_of_their_types(dtype: str, n: int, isa: str, rng) -> None:
     limits = np.iinfo(dtype)
