@@ -6,7 +6,7 @@ import argparse
 import errno
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tilewright as tw
@@ -64,6 +64,29 @@ def add_plot(parser: argparse.ArgumentParser, more: str = "") -> None:
     """--plot, for commands that have something to draw; `more` is added to its help."""
     text = f"draw the results (png, svg or pdf; needs matplotlib){more}"
     parser.add_argument("--plot", metavar="FILE", help=text)
+
+
+def add_points(parser: argparse.ArgumentParser, only: str = "") -> None:
+    """--csv and --from, for comparisons whose points are kept; `only` says with what else."""
+    with_what = f"with {only}: " if only else ""
+    parser.add_argument(
+        "--csv",
+        metavar="FILE",
+        help=f"{with_what}write the points: a line a case with each contender's median time",
+    )
+    parser.add_argument(
+        "--from",
+        nargs="+",
+        dest="from_csv",
+        metavar="FILE",
+        help=f"{with_what}tell and draw the points of such files; nothing is measured",
+    )
+
+
+def conditions_text(conditions: Mapping[str, Any]) -> str:
+    """Under which points were measured, in a line."""
+    plain = {**conditions.get("machine", {}), **conditions}
+    return ", ".join(f"{k} {v}" for k, v in plain.items() if isinstance(v, (str, int, float)))
 
 
 def positive(text: str) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from tilewright.bench import (
 from tilewright.bench.harness import OURS, Case, Result, run_cases
 from tilewright.bench.networks import convolution
 from tilewright.bench.peers import PEERS, Peers, load_peers
+from tilewright.bench.points import Points, read_points, write_points
 from tilewright.cli import arguments, bench_calls, bench_gpu, bench_matmul
 from tilewright.cli.console import Console, format_seconds, format_timing
 from tilewright.cli.kept_results import KeptResults
@@ -61,6 +63,10 @@ _TAKE_PART: dict[str, tuple[str, ...]] = {
     "scheduler": (),
     "memory": ("torch",),
 }
+# A ratio of a single run below this is more than noise.
+_LOST = 0.9
+# What is kept as a record of a machine: cases that peers have too.
+_KEPT_AS_POINTS = ("ops", "pointwise", "overhead", "networks", "layers")
 _ALLOCATION_OF = {
     "ops": allocation.DEFAULT,
     "pointwise": allocation.BOTH,
@@ -135,6 +141,8 @@ def _add_comparison(comparisons: arguments.Subparsers, name: str, text: str) -> 
     )
     arguments.add_threads(parser)
     arguments.add_plot(parser, bench_matmul.PLOT_HELP if name in _PRODUCTS else "")
+    if name in _KEPT_AS_POINTS:
+        arguments.add_points(parser)
 
 
 def _add_ops_options(parser: argparse.ArgumentParser) -> None:
@@ -173,7 +181,11 @@ def _add_ops_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs the comparison and reports it."""
     check_plot(args.plot)
+    if getattr(args, "csv", None):
+        arguments.check_target("--csv", args.csv)
     console = Console(args.json)
+    if getattr(args, "from_csv", None):
+        return _report_points(console, args)
     if args.threads:
         tw.set_num_threads(args.threads)
     count = tw.get_num_threads()
@@ -189,19 +201,27 @@ def run(args: argparse.Namespace) -> int:
         console.line(_progress(result))
     report: dict[str, Any] = {"machine": peers.conditions(), "allocation": chosen}
     tuned = _tuned(args, console, peers) if chosen == allocation.BOTH else {}
-    _tell(console, f"bench {args.what}", peers, results, tuned)
-    report["results"] = [
-        result.as_dict() | ({"tuned": tuned[result.name].as_dict()} if tuned else {})
-        for result in results
-    ]
-    if tuned:
-        _tell(console, f"bench {args.what}, allocation tuned", peers, list(tuned.values()), {})
+    report["results"] = _tell_all(console, args.what, peers.label, peers.footing(), results, tuned)
     if args.what == "rungs":
         console.line(convolution.rungs_missed(results))
     if args.what == "memory":
         report |= _report_peaks(console, peers.modules)
     console.json(report)
+    if getattr(args, "csv", None):
+        known = {"machine": report["machine"], "allocation": chosen}
+        write_points(args.csv, Points(known, results, tuned))
+        console.line(f"points: {args.csv}")
     _draw(console, args, results)
+    return 0
+
+
+def _report_points(console: Console, args: argparse.Namespace) -> int:
+    """Tells and draws points that were measured before."""
+    points = read_points(args.from_csv)
+    console.line(arguments.conditions_text(points.conditions))
+    rows = _tell_all(console, args.what, str, [], points.results, points.tuned)
+    console.json(points.conditions | {"results": rows})
+    _draw(console, args, points.results)
     return 0
 
 
@@ -225,17 +245,39 @@ def _tuned(args: argparse.Namespace, console: Console, peers: Peers) -> dict[str
     return {each["name"]: Result.from_dict(each) for each in found}
 
 
-def _tell(
+def _tell_all(
     console: Console,
-    title: str,
-    peers: Peers,
+    what: str,
+    label: Callable[[str], str],
+    footing: Sequence[str],
     results: list[Result],
     tuned: Mapping[str, Result],
-) -> None:
-    console.table(title, *_table(results, peers.label, tuned))
-    for line in peers.footing():
-        console.line(line)
-    console.line()
+) -> list[dict[str, Any]]:
+    """Prints the tables; gives the results for JSON."""
+    tables = [(f"bench {what}", results, tuned)]
+    if tuned:
+        tables.append((f"bench {what}, allocation tuned", list(tuned.values()), {}))
+    for title, rows, beside in tables:
+        console.table(title, *_table(rows, label, beside))
+        for line in footing:
+            console.line(line)
+        if compared := [result.ratio for result in rows if result.best_peer]:
+            console.line(_summary(compared))
+        console.line()
+    return [
+        result.as_dict() | ({"tuned": tuned[result.name].as_dict()} if result.name in tuned else {})
+        for result in results
+    ]
+
+
+def _summary(ratios: Sequence[float]) -> str:
+    """All cases in a line."""
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    lost = sum(ratio < _LOST for ratio in ratios)
+    return (
+        f"{len(ratios)} cases against the best peer: geometric mean {mean:.2f}x, "
+        f"{lost} below {_LOST}, the least {min(ratios):.2f}x"
+    )
 
 
 def _op_cases(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +22,7 @@ from tilewright.bench.harness import (
     wait_for_peers,
 )
 from tilewright.bench.peers import PEERS, Peers, load_peers
+from tilewright.bench.points import Points, read_points, write_points
 from tilewright.bench.shapes import FULL, QUICK, Plan, Shape, square
 from tilewright.bench.validation import FAILING, PASSED, Check
 from tilewright.cli import arguments, matmul_report, picture_matmul
@@ -44,6 +45,9 @@ PLOT_HELP = ", a picture for each part: a.png gives a-ladder.png and so on"
 _PARTS = ("ladder", "sizes", "threads")
 _PRECISIONS = ("highest", "high", "medium")
 
+# What the points of a map stand under.
+_CONDITIONS = ("machine", "dtype", "runs", "peak_flops_per_s")
+
 _Tell = Callable[[list[Check], list[Result]], None]
 
 
@@ -63,6 +67,7 @@ def add_options(parser: argparse.ArgumentParser, what: str) -> None:
     )
     if what == "ladder":
         parser.set_defaults(map=False, full=False, rounds=1, brief=None, rung="", parts=("ladder",))
+        parser.set_defaults(csv=None, from_csv=None)
         return
     parser.add_argument(
         "--parts",
@@ -93,6 +98,7 @@ def add_options(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument(
         "--brief", metavar="FILE", help="with --map: JSON with a line for each shape"
     )
+    arguments.add_points(parser, "--map")
 
 
 def _part_names(text: str) -> tuple[str, ...]:
@@ -110,7 +116,11 @@ def run(args: argparse.Namespace) -> int:
         check_plot(picture_matmul.path_of(args.plot, picture))
     if args.brief:
         arguments.check_target("--brief", args.brief)
+    if args.csv:
+        arguments.check_target("--csv", args.csv)
     console = Console(args.json)
+    if args.from_csv:
+        return _report_points(console, args)
     if args.threads:
         tw.set_num_threads(args.threads)
     wanted = () if args.what == "ladder" else args.peers
@@ -165,8 +175,9 @@ def _check_arguments(args: argparse.Namespace) -> None:
         raise ValueError("--full: only with --map, whose shapes it extends")
     if args.rounds > 1 and not args.map:
         raise ValueError("--rounds: only with --map")
-    if args.brief and not args.map:
-        raise ValueError("--brief: only with --map")
+    for option, value in (("brief", args.brief), ("csv", args.csv), ("from", args.from_csv)):
+        if value and not args.map:
+            raise ValueError(f"--{option}: only with --map")
     if args.map and args.sizes:
         raise ValueError("--sizes: not with --map, which has shapes of its own")
     largest = max(args.sizes or (1,))
@@ -200,7 +211,7 @@ class _Session:
 
     def __init__(self, args: argparse.Namespace, console: Console, bar: Bar, peers: Peers) -> None:
         self.console, self.bar, self.loaded = console, bar, peers
-        self.plot, self.brief, self.rung = args.plot, args.brief, args.rung
+        self.plot, self.brief, self.csv, self.rung = args.plot, args.brief, args.csv, args.rung
         self.dtype: tw.dtype = getattr(tw, args.dtype)
         self.threads, self.peers, self.peak = peers.threads, peers.modules, 0.0
         precision = tw.get_float32_matmul_precision()
@@ -329,13 +340,12 @@ class _Session:
             if self.brief:
                 with open(self.brief, "w", encoding="utf-8") as file:
                     file.write(matmul_report.brief(self.report))
-            compared = [row for row in rows if row["ratios"]]
-            grid = {shape.name for shape in plan.grid()}
-            self._draw("map", picture_matmul.draw_map, [r for r in compared if r["name"] in grid])
-            others = {shape.name for shape in plan.others}
-            self._draw(
-                "shapes", picture_matmul.draw_shapes, [r for r in compared if r["name"] in others]
-            )
+            if self.csv:
+                known = {name: self.report[name] for name in _CONDITIONS}
+                kernels = {row["name"]: row["kernel"] for row in rows}
+                write_points(self.csv, Points(known, results, kernels=kernels))
+                self.console.line(f"points: {self.csv}")
+            _draw_map(self.console, self.plot, plan, rows, self.report)
 
         return replace(self._against_peers("map", shapes, plan.rounds, tell), runs=runs)
 
@@ -391,9 +401,73 @@ class _Session:
     def _draw(self, name: str, draw: picture_matmul.Draw, rows: list[matmul_report.Row]) -> None:
         if not self.plot or not rows:
             return
-        path = picture_matmul.path_of(self.plot, name)
-        draw(path, rows, matmul_report.facts(self.report))
-        self.console.line(f"picture: {path}")
+        _draw_part(self.console, self.plot, name, draw, rows, self.report)
+
+
+def _draw_part(
+    console: Console,
+    plot: str,
+    name: str,
+    draw: picture_matmul.Draw,
+    rows: list[matmul_report.Row],
+    report: Mapping[str, Any],
+) -> None:
+    path = picture_matmul.path_of(plot, name)
+    draw(path, rows, matmul_report.facts(report))
+    console.line(f"picture: {path}")
+
+
+def _draw_map(
+    console: Console,
+    plot: str | None,
+    plan: Plan,
+    rows: Sequence[matmul_report.Row],
+    report: Mapping[str, Any],
+) -> None:
+    """The grid of m and n for each k, and the shapes of other kinds."""
+    if not plot:
+        return
+    compared = [row for row in rows if row["ratios"]]
+    parts: tuple[tuple[str, picture_matmul.Draw, Iterable[Shape]], ...] = (
+        ("map", picture_matmul.draw_map, plan.grid()),
+        ("shapes", picture_matmul.draw_shapes, plan.others),
+    )
+    for name, draw, shapes in parts:
+        names = {shape.name for shape in shapes}
+        if own := [row for row in compared if row["name"] in names]:
+            _draw_part(console, plot, name, draw, own, report)
+
+
+def _report_points(console: Console, args: argparse.Namespace) -> int:
+    """Tells and draws a map that was measured before."""
+    points = read_points(args.from_csv)
+    if missing := [name for name in _CONDITIONS if name not in points.conditions]:
+        raise ValueError(f"--from: no points of products, {missing[0]} is not told")
+    names = {result.name for result in points.results}
+    plan = QUICK if names <= {shape.name for shape in QUICK.shapes()} else FULL
+    known = {shape.name: shape for shape in plan.shapes()}
+    if strange := sorted(names - known.keys()):
+        raise ValueError(f"--from: the map has no shape {strange[0]!r}")
+    timed = [
+        replace(result, work=1e-9 * known[result.name].flops, unit="GFLOP")
+        for result in points.results
+    ]
+    checks = [
+        Check(result.name, OURS, "", PASSED, kernel=points.kernels.get(result.name, ""))
+        for result in timed
+    ]
+    console.line(arguments.conditions_text(points.conditions))
+    peak = points.conditions["peak_flops_per_s"]
+    rows = matmul_report.worst_first(
+        matmul_report.shape_rows([known[result.name] for result in timed], checks, timed, peak)
+    )
+    peers = list(dict.fromkeys(name for row in rows for name in row["ratios"]))
+    console.table(*matmul_report.map_table(rows, points.conditions["dtype"], peers))
+    console.line(matmul_report.map_summary(rows))
+    report = points.conditions | {"results": rows}
+    console.json(report)
+    _draw_map(console, args.plot, plan, rows, report)
+    return 0
 
 
 def _is_our_fault(check: Check) -> bool:

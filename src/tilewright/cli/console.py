@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -177,7 +178,11 @@ def format_number(value: float) -> str:
 
 
 def format_timing(timing: Timing | None) -> str:
-    """Median and, in brackets, the 95th percentile; a dash where nothing was timed."""
+    """Median and, in brackets, the 95th percentile where it is known; a dash where nothing was
+    timed.
+    """
     if timing is None:
         return "-"
+    if math.isnan(timing.p95_s):
+        return format_seconds(timing.median_s)
     return f"{format_seconds(timing.median_s)} ({format_seconds(timing.p95_s)})"
