@@ -1,4 +1,6 @@
-"""Python snippets of README and guides run, and samples have the form of what is printed."""
+"""README and the pages of docs: snippets run, samples have the form of what is printed, links lead
+somewhere, and lists hold what they must.
+"""
 
 import re
 
@@ -16,12 +18,13 @@ def fences(text: str) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
 
 
-FENCES = fences(README)
 SNIPPETS = [
     text for page in (README, *GUIDES) for language, text in fences(page) if language == "python"
 ]
 # What stands in fences without a language.
-SAMPLES = [text for language, text in FENCES if not language]
+SAMPLES = [
+    text for page in (README, LADDER_PAGE) for language, text in fences(page) if not language
+]
 LADDERS = [sample for sample in SAMPLES if sample.startswith("The ladder on ")]
 (REPORT,) = (sample for sample in SAMPLES if sample.startswith("op "))
 
@@ -30,7 +33,8 @@ TIME = rf"{NUMBER} (?:ns|µs|ms|s)"
 
 
 def test_there_are_snippets() -> None:
-    assert len(SNIPPETS) >= 3
+    assert len([text for language, text in fences(README) if language == "python"]) >= 2
+    assert len(SNIPPETS) >= 4
     assert len(LADDERS) == 2
     assert len(LADDERS) + 1 == len(SAMPLES), "a sample that no test holds"
 
@@ -46,6 +50,12 @@ def form(line: str) -> str:
     return " ".join(re.sub(rf"(?<![\w.]){NUMBER}(?=x?\b|%)", "#", line).split())
 
 
+def assert_in_order(names: list[str], known: list[str]) -> None:
+    """A sample is of its day: the ladder may have got rungs since, but has all that it shows."""
+    assert names == [name for name in known if name in names]
+    assert len(names) > 2
+
+
 @pytest.mark.parametrize("sample", LADDERS)
 def test_ladders_are_printed_like_this(sample: str, capsys: pytest.CaptureFixture[str]) -> None:
     title, columns, *rows = sample.rstrip().splitlines()
@@ -57,8 +67,9 @@ def test_ladders_are_printed_like_this(sample: str, capsys: pytest.CaptureFixtur
     )
     assert title in (printed_title, printed_title.replace("digits", "mnist"))
     assert columns.split() == printed_columns.split()
-    names = [row.split()[0] for row in rows]
-    assert names == [row.split()[0] for row in printed] == [*tw.kernels.names("matmul"), "auto"]
+    known = [*tw.kernels.names("matmul"), "auto"]
+    assert [row.split()[0] for row in printed] == known
+    assert_in_order([row.split()[0] for row in rows], known)
     # A rung that needs other instructions than the processor has says so, there or here.
     for ladder in (rows, printed):
         forms = {re.sub(r"^\s*\S+", "", form(row)) for row in ladder}
@@ -66,9 +77,9 @@ def test_ladders_are_printed_like_this(sample: str, capsys: pytest.CaptureFixtur
 
 
 def test_the_names_of_kernels_are_printed_like_this() -> None:
-    (told,) = re.findall(r'names\("matmul"\)\)  # \[(.*), \.\.\.\]', README)
+    (told,) = re.findall(r'names\("matmul"\)\)  # \[(.*), \.\.\.\]', LADDER_PAGE)
     names = [name.strip("'") for name in told.split(", ")]
-    assert tw.kernels.names("matmul")[: len(names)] == names
+    assert_in_order(names, tw.kernels.names("matmul"))
 
 
 def test_the_report_is_printed_like_this() -> None:
@@ -92,10 +103,62 @@ def test_the_report_is_printed_like_this() -> None:
             ), line
         assert sum(line.startswith("->") for line in verdicts) == 1
     told = [line.removeprefix("->").split()[0] for line in REPORT.split("\n\n")[1].splitlines()[1:]]
+    assert_in_order(told, tw.kernels.names("matmul"))
     printed = [candidate.name for candidate in report[-1].candidates]
-    assert [name for name in told if name in printed] == printed
+    assert_in_order(printed, tw.kernels.names("matmul"))
     legends = [form(text.split("\n\n")[2]) for text in (REPORT, str(report))]
     assert legends[0].replace("# thread.", "# threads.") in (
         legends[1],
         legends[1].replace("# thread.", "# threads."),
     )
+
+
+def anchor(heading: str) -> str:
+    """As a page's headings are linked to."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"\w+:", link):
+            continue  # elsewhere on the web
+        name, _, section = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        if section:
+            headings = re.findall(
+                r"^#+ (.*)$", target.read_text(encoding="utf-8"), flags=re.MULTILINE
+            )
+            assert section in map(anchor, headings), link
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.split()) <= MOST_WORDS
+
+
+GLOSSARY = re.findall(
+    r"^\| (.+?) \| (.+?) \| `(.+?)` \|$",
+    (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"),
+    flags=re.MULTILINE,
+)
+
+
+def test_the_glossary_is_short_and_in_order() -> None:
+    terms = [term for term, _, _ in GLOSSARY]
+    assert 20 <= len(terms) <= 40
+    assert terms == sorted(terms, key=str.lower)
+
+
+@pytest.mark.parametrize("place", sorted({place for _, _, place in GLOSSARY}))
+def test_a_term_lives_where_the_glossary_says(place: str) -> None:
+    assert (ROOT / place).exists()
+
+
+def test_every_environment_variable_is_told() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(TILEWRIGHT_\w+)` \|", page, flags=re.MULTILINE)
+    assert sorted(told) == sorted(tw._core.env_variables())
