@@ -162,3 +162,16 @@ def test_every_environment_variable_is_told() -> None:
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     told = re.findall(r"^\| `(TILEWRIGHT_\w+)` \|", page, flags=re.MULTILINE)
     assert sorted(told) == sorted(tw._core.env_variables())
+
+
+def test_the_changelog_is_for_users() -> None:
+    """Sixty lines a version, which somebody reads."""
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    assert max(map(len, lines)) <= 120
+    versions = "\n".join(lines).split("\n## ")[1:]
+    for version in versions:
+        assert re.match(r"\d+\.\d+\.\d+ - (unreleased|\d{4}-\d\d-\d\d)\n", version)
+        assert version.count("\n") < 60
+        assert set(re.findall(r"^### (.*)$", version, flags=re.MULTILINE)) <= {
+            "Added", "Changed", "Fixed"
+        }  # fmt: skip
