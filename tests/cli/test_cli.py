@@ -51,7 +51,7 @@ class TestTrain:
         folder = real_mnist()
         code, results = run_json(capsys, "train", "mnist", "--data", folder, "--epochs", "1")
         assert code == 0
-        # After one epoch; three give the 95 % that the README states.
+        # After one epoch; three give the 95 % that docs/ladder.md states.
         assert results["runs"][0]["accuracy"] >= 0.90
 
     def test_the_same_seed_gives_the_same_losses(self, capsys):
