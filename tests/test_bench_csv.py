@@ -72,7 +72,7 @@ def test_another_file_is_refused_in_a_line(tmp_path, capsys, content, text):
     assert str(target) in printed.err
 
 
-def test_a_run_is_told_and_drawn_again_from_its_points(tmp_path, capsys):
+def test_a_run_is_printed_and_drawn_again_from_its_points(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     target, picture = tmp_path / "ops.csv", tmp_path / "ops.png"
     assert main([*OPS, "--csv", str(target)]) == 0
@@ -91,7 +91,7 @@ def test_a_run_is_told_and_drawn_again_from_its_points(tmp_path, capsys):
     assert [row["name"] for row in report["results"]] == [r.name for r in measured.results]
 
 
-def test_a_map_of_products_is_told_and_drawn_again_from_its_points(tmp_path, capsys):
+def test_a_map_of_products_is_printed_and_drawn_again_from_its_points(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     record = ROOT / "docs" / "measured" / "matmul_zen5.csv"
     arguments = ["bench", "matmul", "--map", "--from", str(record)]
@@ -175,8 +175,8 @@ def test_the_table_of_maps_says_what_the_records_hold(row):
 
 
 def test_every_record_of_ops_has_its_row():
-    told = {name for row in MAPS for name in re.findall(r"\((\S+\.csv)\)", row[-1])}
-    assert told == {path.name for path in RECORDS if path.name.startswith("ops_")}
+    listed = {name for row in MAPS for name in re.findall(r"\((\S+\.csv)\)", row[-1])}
+    assert listed == {path.name for path in RECORDS if path.name.startswith("ops_")}
 
 
 def test_pictures_of_the_docs_are_drawn_from_the_records(tmp_path):

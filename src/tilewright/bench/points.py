@@ -28,7 +28,7 @@ _CASE, _KERNEL, _RATIO, _RUNS = "case", "kernel", "ratio", "runs"
 @dataclass
 class Points:
     """What a file holds. `tuned`: the same cases with the other allocation, by name. `kernels`: of
-    ours, by name, where they were told.
+    ours, by name, where they are known.
     """
 
     conditions: dict[str, Any]

@@ -79,7 +79,7 @@ def add_points(parser: argparse.ArgumentParser, only: str = "") -> None:
         nargs="+",
         dest="from_csv",
         metavar="FILE",
-        help=f"{with_what}tell and draw the points of such files; nothing is measured",
+        help=f"{with_what}print and draw the points of such files; nothing is measured",
     )
 
 

@@ -201,7 +201,9 @@ def run(args: argparse.Namespace) -> int:
         console.line(_progress(result))
     report: dict[str, Any] = {"machine": peers.conditions(), "allocation": chosen}
     tuned = _tuned(args, console, peers) if chosen == allocation.BOTH else {}
-    report["results"] = _tell_all(console, args.what, peers.label, peers.footing(), results, tuned)
+    report["results"] = _print_tables(
+        console, args.what, peers.label, peers.footing(), results, tuned
+    )
     if args.what == "rungs":
         console.line(convolution.rungs_missed(results))
     if args.what == "memory":
@@ -216,10 +218,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report_points(console: Console, args: argparse.Namespace) -> int:
-    """Tells and draws points that were measured before."""
+    """Prints and draws points that were measured before."""
     points = read_points(args.from_csv)
     console.line(arguments.conditions_text(points.conditions))
-    rows = _tell_all(console, args.what, str, [], points.results, points.tuned)
+    rows = _print_tables(console, args.what, str, [], points.results, points.tuned)
     console.json(points.conditions | {"results": rows})
     _draw(console, args, points.results)
     return 0
@@ -245,7 +247,7 @@ def _tuned(args: argparse.Namespace, console: Console, peers: Peers) -> dict[str
     return {each["name"]: Result.from_dict(each) for each in found}
 
 
-def _tell_all(
+def _print_tables(
     console: Console,
     what: str,
     label: Callable[[str], str],
@@ -261,7 +263,8 @@ def _tell_all(
         console.table(title, *_table(rows, label, beside))
         for line in footing:
             console.line(line)
-        if compared := [result.ratio for result in rows if result.best_peer]:
+        compared = [result.ratio for result in rows if result.best_peer]
+        if compared and what in _KEPT_AS_POINTS:
             console.line(_summary(compared))
         console.line()
     return [

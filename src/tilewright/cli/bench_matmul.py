@@ -439,10 +439,10 @@ def _draw_map(
 
 
 def _report_points(console: Console, args: argparse.Namespace) -> int:
-    """Tells and draws a map that was measured before."""
+    """Prints and draws a map that was measured before."""
     points = read_points(args.from_csv)
     if missing := [name for name in _CONDITIONS if name not in points.conditions]:
-        raise ValueError(f"--from: no points of products, {missing[0]} is not told")
+        raise ValueError(f"--from: no points of products, {missing[0]} is missing")
     names = {result.name for result in points.results}
     plan = QUICK if names <= {shape.name for shape in QUICK.shapes()} else FULL
     known = {shape.name: shape for shape in plan.shapes()}
