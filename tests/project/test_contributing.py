@@ -48,7 +48,6 @@ class Recipe:
     def follow(self, copy: Path) -> None:
         for path, text in self.files.items():
             (copy / path).write_text(text)
-            insert(copy / "ARCHITECTURE.md", f"{Path(path).parent}/ ", f" {Path(path).stem} ")
         for path, rows in self.rows.items():
             for row in re.split(r"\n(?=TW_)", rows.strip()):
                 macro = row.split("(")[0]
@@ -223,6 +222,7 @@ def copied(copy: Path) -> None:
     """The sources with all recipes applied."""
     for part in ("core", "binding", "tools", "src", "tests", "blas", "examples"):
         shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "docs", copy / "docs", ignore=shutil.ignore_patterns("*.png", "*.json"))
     for part in ("CMakeLists.txt", "ARCHITECTURE.md", "pyproject.toml"):
         shutil.copy(ROOT / part, copy / part)
     for recipe in RECIPES:
