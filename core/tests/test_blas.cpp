@@ -1,5 +1,5 @@
 // The BLAS symbols on every rung and instruction set, against the definition in float64; and what
-// they do where memory runs out. Wrong arguments and real programs: tests/test_blas.py.
+// they do where memory runs out. Wrong arguments and real programs: tests/ops/matmul/test_blas.py.
 #include <algorithm>
 #include <cmath>
 #include <limits>

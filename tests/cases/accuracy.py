@@ -1,4 +1,4 @@
-"""References that say how far a result is from the exact one: for each row of core/problems/accuracy.inc
+"""References that say how far a result is from the exact one: for each row of accuracy.inc
 a float64 function for float32 arguments, and one of any precision for what float64 cannot decide.
 """
 

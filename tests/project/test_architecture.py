@@ -11,7 +11,28 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
-FLOORS = ["base", "memory", "runtime", "tensor", "autograd", "ops"]
+_spec = importlib.util.spec_from_file_location("draw_floors", ROOT / "tools/draw_floors.py")
+assert _spec is not None
+assert _spec.loader is not None
+floors = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(floors)
+
+# What a floor may include beside itself. No kernel includes an op, and the CPU's and the GPU's do
+# not include each other's.
+MAY_INCLUDE = {
+    "core/base": "",
+    "core/memory": "base",
+    "core/runtime": "base memory",
+    "core/tensor": "base memory runtime",
+    "core/autograd": "base memory runtime tensor",
+    "core/problems": "base memory runtime",
+    "core/null": "base memory runtime",
+    "core/cpu": "base memory runtime problems",
+    "core/cuda": "base memory runtime problems",
+    "core/ops": "base memory runtime tensor autograd problems",
+    "blas": "base memory runtime problems cpu",
+    "binding": "base memory runtime tensor autograd problems ops cpu cuda null",
+}
 
 
 @cache

@@ -144,15 +144,15 @@ RECIPES = (
     ),
     Recipe(
         "squared_distance",
-        files={"core/ops/distance.cpp": block("// Distances.")},
+        files={"core/ops/reduce/distance.cpp": block("// Distances.")},
         rows={"core/ops/engine/ops.inc": rows_of("TW_OP")[0]},
         record=("softmax.py", "RECORDS = (", RECORD_OF_OTHERS),
     ),
     Recipe(
         "unit_rows",
         files={
-            "core/ops/unit_rows.cpp": block("// Rows of length 1.\n"),
-            "core/cpu/kernels/unit_rows.h": block("// Rows of length 1: "),
+            "core/ops/normalization/unit_rows.cpp": block("// Rows of length 1.\n"),
+            "core/cpu/normalization/unit_rows_loops.h": block("// Rows of length 1: "),
         },
         rows={
             "core/ops/engine/ops.inc": "\n".join(rows_of("TW_OP")[1:]),
@@ -180,7 +180,7 @@ KERNEL = """
 
 
 def add_a_kernel(copy: Path) -> None:
-    header = copy / "core/cpu/kernels/unit_rows.h"
+    header = copy / "core/cpu/normalization/unit_rows_loops.h"
     text = header.read_text()
     start = "void register_unit_rows_kernels() {"
     assert start in text
@@ -281,8 +281,9 @@ def test_an_op_touches_few_files(recipe: Recipe) -> None:
     assert len(recipe.touched()) <= (5 if recipe.files else 2)
     assert not recipe.files or set(recipe.rows) <= lists
     assert {Path(path).parent for path in recipe.files} <= {
-        Path("core/ops"),
-        Path("core/cpu/kernels"),
+        Path("core/ops/reduce"),
+        Path("core/ops/normalization"),
+        Path("core/cpu/normalization"),
     }
 
 

@@ -3,6 +3,7 @@ somewhere, and lists hold what they must.
 """
 
 import re
+from pathlib import Path
 
 import pytest
 from checkout import ROOT
@@ -10,8 +11,11 @@ from checkout import ROOT
 import tilewright as tw
 from tilewright.cli import main
 
-README = (ROOT / "README.md").read_text()
-GUIDES = [path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+LADDER_PAGE = (ROOT / "docs" / "ladder.md").read_text(encoding="utf-8")
+GUIDES = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+MOST_WORDS = 600
 
 
 def fences(text: str) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ const char* refuses(const Call& call) { return refuses_narrow(call.in[0].dtype);
 
 enum Method : Word { kNearest, kNearestExact, kLinear, kCubic };
 
-// The parameter of kernels/resample.cuh.
+// The parameter of core/cuda/convolution/resample.cuh.
 struct Axis {
   int64_t from, to, taps;
   double scale;
@@ -117,7 +117,7 @@ void run(const void* problem) {
 
 // ---- sums at places ----
 
-// The parameter of kernels/taps.cuh.
+// The parameter of core/cuda/convolution/taps.cuh.
 struct Taps {
   int64_t batch, channels, size, taps, points;
   const void *first, *second;

@@ -8,7 +8,7 @@ namespace tw::cuda {
 
 namespace {
 
-// The parameters of kernels/windows.cuh.
+// The parameters of core/cuda/convolution/windows.cuh.
 struct Windows {
   std::int64_t planes = 1, count = 0;
   std::int64_t x[3], kernel[3], y[3], stride[3], dilation[3], before[3];

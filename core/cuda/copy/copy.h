@@ -8,7 +8,7 @@
 
 namespace tw::cuda {
 
-// The parameter of copy in kernels/copy.cuh.
+// The parameter of copy in core/cuda/copy/copy.cuh.
 struct Copy {
   std::int64_t count;
   const void* x;

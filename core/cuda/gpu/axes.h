@@ -8,7 +8,7 @@
 namespace tw::cuda {
 
 inline constexpr int kMaxAxes = 8;
-// With the layout of kernels/prelude.cuh.
+// With the layout of core/cuda/prelude/prelude.cuh.
 struct Extents {
   std::int32_t rank = 0;
   std::int64_t extent[kMaxAxes];

@@ -16,7 +16,7 @@ BoxedMatrix boxed_b(const MatmulProblem& p);
 // Boxes of 64 elements by `box_rows`.
 TensorMap tensor_map_of(const BoxedMatrix& x, DType dtype, int box_rows);
 
-// The parameter of kernels/matmul/hopper.cuh.
+// The parameter of core/cuda/matmul/kernels/hopper.cuh.
 struct HopperParameter {
   TensorMap a, b;
   MatmulParameter p;

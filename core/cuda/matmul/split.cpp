@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kFlagRows = 16, kSide = 128;
 
-// The parameter of kernels/matmul/scaling.cuh.
+// The parameter of core/cuda/matmul/kernels/scaling.cuh.
 struct ScalingParameter {
   const void* x;
   std::int64_t outers, terms, members;
@@ -18,7 +18,7 @@ struct ScalingParameter {
   void *exponents, *flags;
   std::int64_t flag_groups;
 };
-// Of kernels/matmul/split.cuh.
+// Of core/cuda/matmul/kernels/split.cuh.
 struct SplitOperand {
   const void *high, *low;
   std::int64_t row_step, member_step;

@@ -12,7 +12,7 @@ namespace tw::cuda {
 
 namespace {
 
-// The parameter of kernels/along.cuh.
+// The parameter of core/cuda/move/scatter.cuh.
 struct Along {
   std::int64_t count = 1, length, extent, axis_step, index_step, other_step;
   Extents extents;

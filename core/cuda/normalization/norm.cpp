@@ -8,7 +8,7 @@ namespace tw::cuda {
 
 namespace {
 
-// The parameter of kernels/norm.cuh.
+// The parameter of core/cuda/normalization/norm.cuh.
 struct Norm {
   std::int64_t outer, groups, channels, inner, centered;
   double eps;

@@ -10,7 +10,7 @@ namespace tw::cuda {
 
 namespace {
 
-// The parameters of kernels/softmax.cuh.
+// The parameters of core/cuda/normalization/softmax.cuh.
 struct Softmax {
   std::int64_t outer = 1, n = 1, inner = 1;
   const void *x = nullptr, *g = nullptr;

@@ -9,7 +9,7 @@ namespace tw::cuda {
 
 namespace {
 
-// The parameter of kernels/update.cuh.
+// The parameter of core/cuda/optim/steps.cuh.
 constexpr int kMostSlices = 64;
 struct Slice {
   std::int64_t n;
@@ -24,7 +24,7 @@ struct Parameter {
   Slice slices[kMostSlices];
 };
 static_assert(sizeof(Parameter) <= 4096);
-// That of kernels/update_factors.cuh.
+// That of core/cuda/optim/step_factors.cuh.
 constexpr int kMostWords = 8;
 struct Factors {
   const void* at[2];

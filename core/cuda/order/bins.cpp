@@ -8,7 +8,7 @@ namespace tw::cuda {
 
 namespace {
 
-// The parameters of kernels/bins.cuh.
+// The parameters of core/cuda/order/bins.cuh.
 struct Bins {
   std::int64_t n, bins;
   const void *x, *limits;

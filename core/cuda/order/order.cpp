@@ -8,7 +8,7 @@ namespace tw::cuda {
 
 namespace {
 
-// The parameters of kernels/order.cuh.
+// The parameters of core/cuda/order/order.cuh.
 struct Rows {
   std::int64_t rows, n, run, descending;
   const void *x, *from;

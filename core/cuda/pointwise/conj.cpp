@@ -6,7 +6,7 @@ namespace tw::cuda {
 
 namespace {
 
-// The parameter of kernels/complex.cuh.
+// The parameter of core/cuda/pointwise/conj.cuh.
 struct Conjugate {
   std::int64_t count;
   const void* x;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxInputs = 5;
 
-// The parameter of kernels/pointwise.cuh.
+// The parameter of core/cuda/pointwise/pointwise.cuh.
 struct Parameter {
   std::int64_t count;
   void* y;

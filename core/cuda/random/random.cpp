@@ -10,7 +10,7 @@ namespace tw::cuda {
 
 namespace {
 
-// The parameter of kernels/random.cuh.
+// The parameter of core/cuda/random/random.cuh.
 struct Random {
   std::int64_t count;
   const std::uint64_t* key;
@@ -77,7 +77,7 @@ void run_dropout(const void* problem) {
 
 // ---- keys ----
 
-// The parameter of fill, in kernels/fill.cuh.
+// The parameter of fill, in core/cuda/copy/fill.cuh.
 struct Fill {
   std::int64_t count;
   void* y;

@@ -12,7 +12,7 @@ namespace {
 
 using std::int64_t;
 
-// The parameters of kernels/draws.cuh.
+// The parameters of core/cuda/random/rejection.cuh.
 struct Draw {
   int64_t count;
   const std::uint64_t* key;

@@ -1,4 +1,4 @@
-// The rows of ops/reductions.inc.
+// The rows of core/problems/reductions.inc.
 #include <cstdlib>
 #include <string_view>
 
@@ -30,7 +30,7 @@ enum class Place {
 #undef TW_REDUCTION
 };
 
-// The parameter of kernels/reduce.cuh.
+// The parameter of core/cuda/reduce/reduce.cuh.
 struct Parameter {
   std::int64_t kept = 1, reduced = 1, segments = 1, segment = 0;
   const void* x = nullptr;

@@ -10,7 +10,7 @@ namespace {
 
 enum class Kind { sum, product, log_sum, cummax, cummin, recurrence };
 
-// The parameter of kernels/scan.cuh.
+// The parameter of core/cuda/reduce/scan.cuh.
 struct Scan {
   std::int64_t lines, n, inner, reverse;
   const void *x, *b;

@@ -16,7 +16,7 @@ using std::int64_t;
 // Operands that heads walk over; g is the last of a backward call.
 enum Walked { kQ, kK, kV, kG, kMask, kWalked };
 
-// The parameter of kernels/attention/operands.cuh.
+// The parameter of core/cuda/sequence/attention/operands.cuh.
 struct Parameter {
   int64_t queries, keys, size, value_size;
   int64_t row[kG + 1], mask_row, mask_column;

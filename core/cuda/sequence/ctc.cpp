@@ -11,7 +11,7 @@ namespace {
 
 using std::int64_t;
 
-// The parameter of kernels/ctc.cuh.
+// The parameter of core/cuda/sequence/ctc.cuh.
 struct Paths {
   int64_t steps, batch, classes, width, blank;
   const void *g, *log_probs;

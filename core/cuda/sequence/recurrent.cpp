@@ -14,7 +14,7 @@ enum Cell : Word { kTanh, kRelu, kLstm, kGru };
 // Blocks of hidden numbers, as core/cpu/sequence/recurrent.h says.
 constexpr int kGates[] = {1, 1, 4, 3}, kKept[] = {0, 0, 4, 4};
 
-// The parameter of kernels/recurrent.cuh.
+// The parameter of core/cuda/sequence/recurrent.cuh.
 struct Step {
   int64_t batch, hidden;
   const void *weight, *bias;

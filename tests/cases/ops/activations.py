@@ -1,4 +1,4 @@
-"""Records of the activations: rows of core/problems/pointwise.inc, and ops that are made of them."""
+"""Records of the activations: rows of pointwise.inc, and ops that are made of them."""
 
 from __future__ import annotations
 

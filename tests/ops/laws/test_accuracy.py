@@ -1,4 +1,4 @@
-"""Every bound of core/problems/accuracy.inc holds: float32 on a stratified sample of all inputs (all of
+"""Every bound of accuracy.inc holds: float32 on a stratified sample of all inputs (all of
 them: tests/exhaustive.py), float64 on samples against arithmetic of any precision."""
 
 from __future__ import annotations

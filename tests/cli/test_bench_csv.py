@@ -6,15 +6,14 @@ import math
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from tilewright.bench.harness import OURS, Result, Timing
 from tilewright.bench.points import Points, read_points, write_points
 from tilewright.cli import bench_matmul, main
 
-ROOT = Path(__file__).parents[1]
 RECORDS = sorted((ROOT / "docs" / "measured").glob("*.csv"))
 LARGEST_BYTES = 200_000
 OPS = ["bench", "ops", "--ops", "add,exp", "--sizes", "64", "--dtypes", "float32"]

@@ -7,14 +7,13 @@ import pickle
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 import tilewright as tw
 from tilewright._compat.moved_modules import NEW_NAMES
 
-ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src/tilewright"
 
 
