@@ -1,5 +1,6 @@
-"""Names of modules in strings and pickles lead to modules, also those of before the rooms."""
+"""Modules of the package: names in strings and pickles lead to them, imports have one direction."""
 
+import ast
 import importlib
 import importlib.util
 import inspect
@@ -88,3 +89,47 @@ def test_the_source_of_a_class_is_found(kind: type) -> None:
 def test_a_pickle_names_no_former_module() -> None:
     written = pickle.dumps([tw.nn.Linear(1, 1), tw.optim.SGD([tw.ones(1, requires_grad=True)])], 2)
     assert not [former for former in NEW_NAMES if f"c{former}\n".encode() in written]
+
+
+def imports_of(name: str, file: Path) -> set[str]:
+    """Modules of the package that a module imports where it is loaded, or names in annotations."""
+    found: set[str] = set()
+    bodies = [ast.parse(file.read_text())]
+    while bodies:
+        node = bodies.pop()
+        if (
+            isinstance(node, ast.ImportFrom)
+            and node.module
+            and node.module.startswith("tilewright")
+        ):
+            below = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {each if each in MODULES else node.module for each in below}
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            bodies += ast.iter_child_nodes(node)
+    return found - {"tilewright", name}
+
+
+MODULES = {
+    ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): file
+    for file in PACKAGE.rglob("*.py")
+}
+
+
+def test_modules_import_one_another_in_one_direction() -> None:
+    waiting = {name: imports_of(name, file) for name, file in MODULES.items() if "." in name}
+    while ready := {name for name, needed in waiting.items() if not needed & waiting.keys()}:
+        waiting = {name: needed for name, needed in waiting.items() if name not in ready}
+    assert not waiting, f"in or behind a circle: {waiting}"
+
+
+def test_rooms_below_know_none_above() -> None:
+    above = {
+        "_engine": "_arrays _compat _inspect _report autograd nn optim data io train cli bench",
+        "_report": "_arrays _inspect autograd nn optim data train cli bench",
+        "_compat": "_inspect _report nn optim data io train cli bench",
+    }
+    for room, others in above.items():
+        for name, file in MODULES.items():
+            if name.startswith(f"tilewright.{room}."):
+                rooms = {each.split(".")[1] for each in imports_of(name, file)}
+                assert not rooms & set(others.split()), f"{name} imports {sorted(rooms)}"

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilewright import Tensor, _core
+from tilewright import Tensor
 from tilewright._core import Block as Block
 from tilewright._core import Pool as Pool
 from tilewright._core import _allocate
 from tilewright.memory.timeline import Timeline as Timeline
 from tilewright.memory.timeline import record as record
+from tilewright.memory.usage import last_plan as last_plan
+from tilewright.memory.usage import reset_peaks as reset_peaks
+from tilewright.memory.usage import stats as stats
+from tilewright.memory.usage import trim as trim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,47 +21,6 @@ if TYPE_CHECKING:
     from tilewright.memory.breakdown import MemoryReport
 
 allocate = _allocate
-
-
-def stats() -> dict[str, Any]:
-    """Bytes and counts: live (checked out) and reserved (held for reuse) are kept apart.
-
-    The temporary memory of kernels is no part of the pool and has figures of its own.
-    `fragmentation` is the share of the free bytes of large blocks that the largest free range
-    lacks: 0 where they lie in one piece.
-
-    >>> import tilewright as tw
-    >>> sorted(tw.memory.stats())[:2]
-    ['allocations', 'fragmentation']
-    """
-    return {**_core.memory_stats(), **_core._scratch_stats()}
-
-
-def trim() -> int:
-    """Gives unused memory back to the system; returns the bytes given back."""
-    return int(_core.memory_trim())
-
-
-def reset_peaks() -> None:
-    """Starts the peak figures anew from the current ones."""
-    _core.memory_reset_peaks()
-    _core._scratch_reset_peaks()
-
-
-def last_plan() -> dict[str, int]:
-    """Figures of the last `backward(plan=True)`; zeros before the first.
-
-    Bytes: the arena, the sum of the gradients that lie in it, the lower bound (most of them alive
-    at one time), and most alive at one time with those that outlive the pass (survivors). Counts:
-    allocations planned, survivors, and fallbacks, which did not follow the plan.
-
-    >>> import tilewright as tw
-    >>> x = tw.ones((3,), requires_grad=True)
-    >>> tw.exp(x * 2.0).sum().backward(plan=True)
-    >>> tw.memory.last_plan()["fallbacks"]
-    0
-    """
-    return dict(_core._last_plan())
 
 
 def report(function: Callable[[], Tensor], torch: Callable[[], Any] | None = None) -> MemoryReport:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tilewright import Tensor, _core, memory
+from tilewright import Tensor, _core
 from tilewright._engine.optional_packages import available
+from tilewright.memory import usage
 
 FIGURES = {
     "activation_bytes": "activations",
@@ -105,18 +106,18 @@ def _grads_set_aside(loss: Tensor) -> Iterator[None]:
 
 
 def _measured(function: Callable[[], Tensor], plan: bool) -> dict[str, int | None]:
-    memory.trim()
-    memory.reset_peaks()
-    before = memory.stats()
+    usage.trim()
+    usage.reset_peaks()
+    before = usage.stats()
     loss = function()
-    memory.trim()  # what forward needed in passing is not there for gradients
-    between = memory.stats()
+    usage.trim()  # what forward needed in passing is not there for gradients
+    between = usage.stats()
     _core.memory_reset_peaks()
     loss.backward(retain_graph=True, plan=plan)
-    after = memory.stats()
+    after = usage.stats()
     for leaf in _core._leaves(loss):
         leaf.grad = None
-    live = memory.last_plan()["live_bytes"] if plan else _grown("peak_live_bytes", between, after)
+    live = usage.last_plan()["live_bytes"] if plan else _grown("peak_live_bytes", between, after)
     return {
         "activation_bytes": between["live_bytes"] - before["live_bytes"],
         "gradient_reserved_bytes": _grown("peak_reserved_bytes", between, after),
