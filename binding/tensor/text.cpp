@@ -13,7 +13,7 @@ std::string_view utf8_of(PyObject* text) {
 
 std::string told(PyObject* value) {
   return nb::cast<std::string>(
-      nb::module_::import_("tilewright.argument_errors").attr("told")(nb::handle(value)));
+      nb::module_::import_("tilewright._engine.argument_errors").attr("told")(nb::handle(value)));
 }
 
 }  // namespace tw::binding

@@ -83,7 +83,7 @@ struct Node : NodeBase {
   // from outside the graph when cycles are looked for (cycles.h).
   using SavedVisitor = void (*)(void* context, const SavedTensor& saved);
   virtual void each_saved(SavedVisitor, void*) const {}
-  // Null where the gradient is not a function of a frontend (custom.h).
+  // Null where the gradient is not a function of a frontend (user_function.h).
   virtual const CustomNode* custom() const { return nullptr; }
 
   static std::uint64_t next_sequence() {

@@ -13,10 +13,10 @@ from checkout import ROOT
 
 pytestmark = pytest.mark.skipif(not emulator.is_wanted(), reason="the emulator is not in use")
 
-KERNELS = ROOT / "core/cuda/kernels"
+KERNELS = ROOT / "core/cuda"
 FOLDERS = [str(ROOT / "tests"), str(ROOT / "tests/cuda")]
 FIND_THIS_FILE = f"import sys; sys.path[:0] = {FOLDERS!r}\n"
-PRELUDE = (KERNELS / "prelude.cuh").read_text()
+PRELUDE = (KERNELS / "prelude/prelude.cuh").read_text()
 
 
 class Emulated:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from pathlib import Path
 
 import emulator
 import numpy as np
@@ -30,7 +31,7 @@ def expanded(name: str, seen: set[str]) -> str:
     if name in seen:
         return ""
     seen.add(name)
-    found = next(path for path in (KERNELS / name, KERNELS / "matmul" / name) if path.exists())
+    (found,) = KERNELS.rglob(Path(name).name)
 
     def included(match: re.Match[str]) -> str:
         return expanded(match[1], seen)

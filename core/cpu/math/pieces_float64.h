@@ -1,5 +1,5 @@
 // Functions in float64 as polynomials for 16 intervals each, and how those are evaluated: see
-// wide_tables.h. tools/fit_wide_tables.py computes them.
+// tables_float64.h. tools/fit_wide_tables.py computes them.
 #pragma once
 #include "core/cpu/math/double_word.h"
 #include "core/cpu/math/tables_float64.h"

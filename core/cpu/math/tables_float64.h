@@ -1,5 +1,5 @@
 // Tables of float64 that fit in registers, of 16 entries each, and what looks them up: see
-// lane_tables.h. tools/fit_wide_tables.py computes them and the polynomials that go with them.
+// tables_float32.h. tools/fit_wide_tables.py computes them and the polynomials that go with them.
 #pragma once
 #include "core/cpu/math/polynomials.h"
 

@@ -40,7 +40,7 @@ struct OrderTable {
   void (*block_least[4])(std::int64_t n, const void* keys, void* least);
   // Sorts n keys, a power of two of at least kWidestKeys.
   void (*sort_row[4])(std::int64_t n, void* keys);
-  // Keys of n elements (order_keys.h), inverted where they descend, and back; null for complex.
+  // Keys of n elements (keys.h), inverted where they descend, and back; null for complex.
   // Tells whether there is a negative zero, whose sign a key does not keep.
   bool (*keys[kDTypes])(std::int64_t n, const void* x, bool descending, void* keys);
   void (*values[kDTypes])(std::int64_t n, const void* keys, bool descending, void* y);

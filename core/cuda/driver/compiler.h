@@ -7,7 +7,7 @@
 
 namespace tw::cuda {
 
-// A file of core/cuda/kernels.
+// A file of CUDA kernels.
 struct Text {
   const char* name;
   const char* text;

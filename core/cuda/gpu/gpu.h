@@ -70,7 +70,7 @@ class Gpu : public Device {
   // The one that is this thread's device.
   static Gpu& current() { return *static_cast<Gpu*>(const_cast<Device*>(modes.device)); }
 
-  // A kernel of a file of core/cuda/kernels under settings, found again by a key: `of` the place of
+  // A kernel of a .cuh file under settings, found again by a key: `of` the place of
   // the request in the program, and a number.
   Function find(const void* of, std::uint64_t key) const;
   Function add(const void* of, std::uint64_t key, const char* file, const std::string& settings,

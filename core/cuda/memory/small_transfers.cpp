@@ -8,7 +8,7 @@ namespace tw::cuda {
 
 namespace {
 
-// As the kernels of letters.cuh take them.
+// As the kernels of small_transfers.cuh take them.
 template <std::size_t most> struct Letter {
   std::int64_t n;
   void* to;

@@ -1,5 +1,5 @@
 // Random numbers, with the CPU's bits: the same words of the same stream.
-#include "core/ops/random/random.h"
+#include "core/problems/generator.h"
 
 #include <new>
 

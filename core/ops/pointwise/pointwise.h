@@ -39,7 +39,7 @@ void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs, 
 
 // The row whose values an op computes, if it is one.
 std::optional<PointwiseOp> row_of(const OpRecord& op);
-// The row's help, formula, types, errors and gradients (pointwise_help.cpp).
+// The row's help, formula, types, errors and gradients (pointwise/help.cpp).
 // `tensors`: how many of its operands may be tensors.
 std::string help_of(const PointwiseRow& row, int tensors);
 // The row that a value's record is made from.
