@@ -13,13 +13,17 @@ CXX_FILES = $(shell git ls-files 'core/*.h' 'core/*.cpp' 'binding/*.h' 'binding/
 # longest to compile. (A wheel, as `pip wheel .` makes it, has all.)
 ISAS ?= $(if $(shell grep -m1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -vw avx512vl),scalar;avx2)
 INSTALL = $(BIN)/python -m pip install --no-build-isolation $(if $(ISAS),-C 'cmake.define.TW_ISAS=$(ISAS)')
-# Sets of vectors that this machine runs. Kernels of one element at a time are the same code.
-VECTORS ?= $(if $(shell grep -m1 -w avx512vl /proc/cpuinfo 2>/dev/null),avx2;avx512,$(if $(shell \
+# The widest vectors that this machine runs.
+VECTORS ?= $(if $(shell grep -m1 -w avx512vl /proc/cpuinfo 2>/dev/null),avx512,$(if $(shell \
   grep -m1 -w avx2 /proc/cpuinfo 2>/dev/null),avx2))
 comma := ,
 PY_FILES = src tests tools examples
+# A cross compiler and an emulator of another processor; Debian: g++-aarch64-linux-gnu, qemu-user.
+ARM64_CXX ?= aarch64-linux-gnu-g++
+ARM64_RUN ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
 
-.PHONY: help build demo test test-core test-races test-python test-exhaustive test-gpu test-arm64 bench lint format stub clean
+.PHONY: help build demo test test-core test-python test-all test-python-all test-sanitized test-races test-arm64 test-long \
+  test-exhaustive test-programs test-gpu bench times lint format stub clean
 
 help:  ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -57,17 +61,30 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	  rich platformdirs
 	@touch $@
 
-test: test-core test-races test-python  ## all tests: the C++ core under sanitizers, then the package
+# The tiers, and what each holds: docs/design/testing.md.
+test: test-core test-python  ## one run over every op and every feature: minutes
+
+ON_ARM64 = $(if $(shell command -v $(ARM64_CXX) 2>/dev/null),test-arm64)
+test-all: test-python-all test-sanitized test-races $(ON_ARM64)  ## the rest of what continuous integration runs
+
+test-long: test-exhaustive test-programs  ## what is run on demand: hours
+
+# The build's own objects, and the tests of the core linked to them.
+BUILT = $$(ls -dt build/cp$$($(BIN)/python -c 'import sys; print("{}{}".format(*sys.version_info))')-*/ | head -1)
+test-core: build  ## the C++ core alone, as it is in the package
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(BUILT) --target tilewright_tests
+	$(BUILT)tilewright_tests
 
 # $(1): options, $(2): build folder
 build_core_tests = \
 	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B $(2) -G Ninja $(1) \
 	  -DTW_BUILD_MODULE=OFF -DTW_BUILD_TESTS=ON >/dev/null && \
-	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(2)
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build $(2) --target tilewright_tests
 sanitize = -DTW_SANITIZE=$(1) -DCMAKE_BUILD_TYPE=Sanitize
 
-test-core: $(VENV)/.tools  ## the C++ core alone, under address and undefined-behaviour sanitizers
-	$(call build_core_tests,$(call sanitize,address$(comma)undefined) $(if $(VECTORS),'-DTW_ISAS=$(VECTORS)'),build/sanitize)
+# Kernels are templates over the width: between one element at a time and the widest vectors no set has loops of its own.
+test-sanitized: $(VENV)/.tools  ## the C++ core under address and undefined-behaviour sanitizers
+	$(call build_core_tests,$(call sanitize,address$(comma)undefined) '-DTW_ISAS=scalar$(if $(VECTORS),;$(VECTORS))',build/sanitize)
 	build/sanitize/tilewright_tests -matmul & others=$$!; \
 	  build/sanitize/tilewright_tests matmul; own=$$?; \
 	  wait $$others && exit $$own
@@ -78,9 +95,6 @@ test-races: $(VENV)/.tools  ## the core's memory, threads, modes, transfers and 
 	  '-DTW_TESTS=pool;quota_pool;scratch;thread_pool;interruption;transfer;scheduler;modes;matmul;split;reduce;convolution_shapes',build/races)
 	build/races/tilewright_tests pool threads interruption transfer scheduler modes
 
-# A cross compiler and an emulator of another processor; Debian: g++-aarch64-linux-gnu, qemu-user.
-ARM64_CXX ?= aarch64-linux-gnu-g++
-ARM64_RUN ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
 cross_arm64 = -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
   -DCMAKE_CXX_COMPILER=$(ARM64_CXX) -DCMAKE_BUILD_TYPE=Emulated
 
@@ -93,8 +107,16 @@ test-arm64: $(VENV)/.tools  ## the C++ core built for arm64, its tests on NEON k
 
 # A process for each core, up to eight; `make test-python JOBS=0` runs all in one.
 JOBS ?= auto
-test-python: build $(VENV)/.test  ## the Python tests
-	$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
+test-python: build $(VENV)/.test  ## the Python tests of `make test`
+	$(PYTEST) --tier test
+
+test-python-all: build $(VENV)/.test  ## the Python tests of `make test-all`
+	$(PYTEST) --tier all
+
+test-programs: build $(VENV)/.test  ## ten times as many random programs
+	$(PYTEST) --programs 30000 --feature-programs 3000 tests/ops/laws/test_random_programs.py \
+	  tests/ops/laws/test_feature_programs.py
 
 test-exhaustive: build $(VENV)/.test  ## float32 functions over all 2^32 inputs, on each instruction set (an hour)
 	PYTHONPATH=tests $(BIN)/python tests/exhaustive.py
@@ -105,6 +127,9 @@ test-exhaustive: build $(VENV)/.test  ## float32 functions over all 2^32 inputs,
 WHEEL ?=
 test-gpu: $(if $(WHEEL),,build $(VENV)/.test)  ## the tests of the GPU on the machine's own one
 	PYTHON="$(if $(WHEEL),$(PYTHON),$(BIN)/python)" WHEEL="$(WHEEL)" tools/test_gpu.sh
+
+times: build $(VENV)/.test  ## the times of CONTRIBUTING.md, measured on this machine, written there
+	$(BIN)/python tools/time_changes.py --write
 
 bench: build  ## compare with the peers that are installed
 	$(BIN)/python -m pip install --quiet numpy matplotlib threadpoolctl jax $(TORCH)

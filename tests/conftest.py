@@ -30,8 +30,8 @@ from subcases import seed_of
 
 import tilewright as tw
 
-# What `make test`, `make test-all` and `make test-long` run: docs/design/testing.md.
-TIERS = ("test", "all", "long")
+# Of `make test`, and of `make test-all`: docs/design/testing.md.
+TIERS = ("test", "all")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--feature-programs", type=int, default=300, help="how many to run under several features"
     )
     parser.addoption("--feature-seed", type=int, default=None, help="one of these")
-    parser.addoption("--tier", choices=TIERS, help="the tests of one tier; else all but long ones")
+    parser.addoption("--tier", choices=TIERS, help="the tests of one tier alone")
     parser.addoption("--case", default="", help="of tests of many cases, those whose id it finds")
 
 
@@ -103,18 +103,16 @@ def isa(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def tier_of(item: pytest.Item) -> str:
-    """The latest of those that its file, its function and its parameters ask for."""
-    asked = [mark.args[0] for mark in item.iter_markers("tier")]
-    return max(asked, key=TIERS.index, default="test")
+    """The later of what its file, its function and its parameters ask for."""
+    asked = [TIERS.index(mark.args[0]) for mark in item.iter_markers("tier")]
+    return TIERS[max(asked, default=0)]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     wanted = config.getoption("--tier")
-    wanted = {wanted} if wanted else {"test", "all"}
-    left_out = [item for item in items if tier_of(item) not in wanted]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if tier_of(item) in wanted]
+    if wanted:
+        config.hook.pytest_deselected(items=[i for i in items if tier_of(i) != wanted])
+        items[:] = [item for item in items if tier_of(item) == wanted]
 
 
 @pytest.hookimpl(trylast=True)

@@ -13,6 +13,8 @@ import pytest
 
 import tilewright as tw
 
+pytestmark = pytest.mark.tier("all")
+
 
 def run(program: str) -> None:
     """In a process of its own: SciPy and scikit-learn read their switch when they are imported."""

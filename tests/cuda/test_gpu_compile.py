@@ -134,7 +134,7 @@ def output_of(program: str, text: str = "", variables: Mapping[str, str] | None 
     done = subprocess.run(
         [sys.executable, "-c", program],
         input=text, capture_output=True, text=True, check=False, cwd=ROOT / "tests",
-        env={**os.environ, **(variables or {})},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), **(variables or {})},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

@@ -287,13 +287,15 @@ def test_an_op_touches_few_files(recipe: Recipe) -> None:
     }
 
 
-# Tests that cover an op because it is listed, by file, and names of those that walk whole lists.
+# Tests that cover an op because it is listed, by file, and names of those that walk whole lists,
+# or of files whose tests all do.
 COVERED_BY = """
     test_op_tables test_records test_op_laws test_docstrings test_forced_kernels test_steps
     test_gpu_records test_architecture test_arguments
 """
 WALKS = """
     every_row every_op every_function every_kernel every_step every_body every_record stub tree
+    test_op_tables test_docstrings
 """
 
 
