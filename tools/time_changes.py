@@ -1,7 +1,7 @@
 """Measures how long a change takes on this machine: builds and tests, without a compiler cache.
 
-`python tools/time_changes.py [--write] [--all]` prints the table of CONTRIBUTING.md, and puts it there.
-Nothing else may run meanwhile.
+`python tools/time_changes.py [--write] [--all]` prints the table of CONTRIBUTING.md, and writes it
+there. Nothing else may run meanwhile.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def copied(folder: Path) -> None:
 
 
 def builds(kernel: str, op: str) -> dict[str, float]:
-    """The extension module with kernels of all instruction sets, and again after one file changed."""
+    """The extension module with kernels of all sets, and again after one file changed."""
     found = {}
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name)

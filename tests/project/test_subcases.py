@@ -1,4 +1,4 @@
-"""Cases inside of one test: all run, each that fails is named, and numbers are those of its name."""
+"""Cases inside of one test: all run, and each that fails is named."""
 
 from __future__ import annotations
 
@@ -75,9 +75,10 @@ def test_seeds_are_those_of_a_test_of_that_name() -> None:
     test(request=request())
     assert drawn == [seed_of(request(f"test_x.py::test_y[{a}]")) for a in ("one", "two")]
     assert drawn[0] != drawn[1]
-    for parameters in ("[p]", "[p-scalar]", "[scalar]"):
-        whole = (
-            parameters.replace("scalar]", "one-scalar]") if "scalar" in parameters else "[p-one]"
-        )
+    for outer, whole in (
+        ("[p]", "[p-one]"),
+        ("[p-scalar]", "[p-one-scalar]"),
+        ("[scalar]", "[one-scalar]"),
+    ):
         expected = seed_of(request(f"test_x.py::test_y{whole}"))
-        assert seed_of(request(f"test_x.py::test_y{parameters}"), "one") == expected
+        assert seed_of(request(f"test_x.py::test_y{outer}"), "one") == expected
