@@ -199,9 +199,9 @@ struct OpRecord {
   // returns true; returns run_in_full (core/ops/engine/apply.h) for all others. Null: run_in_full.
   bool (*quick)(const OpRecord& op, const Operand* in, int inputs, Words words,
                 Tensor* out) = nullptr;
-  // Calls that other ops answer, or this one on other operands: false where it is not one of them.
-  // Null: there are none.
-  bool (*settle)(const Use& use, Tensor* out) = nullptr;
+  // Answers the call by other ops, or by this one on other operands; false: it is to run as it is.
+  // Null: no call is rewritten.
+  bool (*rewrite)(const Use& use, Tensor* out) = nullptr;
   // Checks and, from metadata alone, says what the results are. Null: the op is its body.
   void (*infer)(Call& call, Result* results) = nullptr;
   Estimate (*estimate)(const Call& call) = nullptr;

@@ -112,7 +112,7 @@ constexpr OpRecord kAstype = {
         "Types: all. Result: dtype.\n"
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
-    .settle = has_type,
+    .rewrite = has_type,
     .infer = infer_astype,
     .estimate = estimate,
     .vjp = [](Vjp& v) { v.give(0, v.g()); }};

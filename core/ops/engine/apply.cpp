@@ -467,7 +467,7 @@ const Device* device_of(const OpRecord& op, const Operand* in, int inputs) {
 }
 
 bool run_in_full(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
-  if (op.settle && op.settle({op, in, inputs, words}, out)) return false;
+  if (op.rewrite && op.rewrite({op, in, inputs, words}, out)) return false;
   if (op.infer && (op.vjp || !wants_recording(op, in, inputs, {in, inputs})))
     return run(op, in, inputs, words, out);
   if (op.vjp)

@@ -46,7 +46,7 @@ void check(const Tensor& a, const Tensor& b) {
 }
 
 // Vectors and two types are seen to first: products are of matrices of one type.
-bool settle(const Use& use, Tensor* out) {
+bool rewrite(const Use& use, Tensor* out) {
   const Tensor &a_in = use.in[0].tensor, &b_in = use.in[1].tensor;
   check(a_in, b_in);
   if (a_in.rank() > 1 && b_in.rank() > 1 && a_in.dtype() == b_in.dtype()) [[likely]]
@@ -105,7 +105,7 @@ void linear_body(const Use& use, Tensor* out) {
 }
 
 // What differs in type, and vectors, are taken apart. The word: whether relu follows.
-bool settle_linear(const Use& use, Tensor* out) {
+bool rewrite_linear(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &weight = use.in[1].tensor, &bias = use.in[2].tensor;
   check_linear(x, weight, bias);
   const OpRecord& op = use.words.count == 0 || use.words.none(0) ? kLinear : kLinearRelu;
@@ -159,7 +159,7 @@ bool fits_into(const Shape& from, const Shape& to) {
   return true;
 }
 
-bool settle_addmm(const Use& use, Tensor* out) {
+bool rewrite_addmm(const Use& use, Tensor* out) {
   const Tensor &input = use.in[0].tensor, &a = use.in[1].tensor, &b = use.in[2].tensor;
   check_addmm(input, a, b, "addmm");
   const Shape shape{a.size(0), b.size(1)};
@@ -241,7 +241,7 @@ constexpr OpRecord kMatmul = {
         "for operands of 0 dimensions.\n"
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
-    .settle = settle,
+    .rewrite = rewrite,
     .infer = infer_matmul,
     .estimate = [](const Call& call) { return estimate_product(call, call.in[0], call.in[1]); },
     .vjp = matmul_vjp,
@@ -281,7 +281,7 @@ constexpr OpRecord kLinear = {
         "Raises ValueError for shapes that do not fit.\n"
         "Source: PyTorch's torch.nn.functional.linear.",
     .flags = kFunction,
-    .settle = settle_linear,
+    .rewrite = rewrite_linear,
     .infer = infer_linear,
     .estimate = [](const Call& call) { return estimate_product(call, call.in[0], call.in[1]); },
     .body = linear_body,
@@ -313,7 +313,7 @@ constexpr OpRecord kAddmm = {
         "Types: floating. Result: the same type.\n"
         "Source: PyTorch's torch.addmm.",
     .flags = kFunction,
-    .settle = settle_addmm,
+    .rewrite = rewrite_addmm,
     .infer = infer_addmm,
     .estimate = [](const Call& call) { return estimate_product(call, call.in[1], call.in[2]); },
     .body = addmm_body,

@@ -163,7 +163,7 @@ bool reshape_empty(const Use& use, Tensor* out) {
 }
 
 // Flat where there is no axis.
-bool settle_concat(const Use& use, Tensor* out) {
+bool rewrite_concat(const Use& use, Tensor* out) {
   if (!use.words.none(0)) return reshape_empty(use, out);
   std::vector<Operand> flat;
   for (int i = 0; i < use.inputs; ++i) flat.push_back(reshape(use.in[i].tensor, {-1}));
@@ -186,7 +186,7 @@ constexpr OpRecord kConcat = {
         "Raises ValueError for no tensors, for 0-d ones and for other extents that differ.\n"
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
-    .settle = settle_concat,
+    .rewrite = rewrite_concat,
     .infer = infer_concat,
     .body = concat_body,
     .vjp = concat_vjp,

@@ -96,7 +96,7 @@ constexpr OpRecord kSoftmax = {
         "type.\n"
         "Source: PyTorch's torch.nn.functional.softmax.",
     .flags = kFunction | kWidensAll | kAlongAxis,
-    .settle = convert_first,
+    .rewrite = convert_first,
     .infer = infer_same,
     .estimate = estimate,
     .body = softmax_body,
@@ -113,7 +113,7 @@ constexpr OpRecord kLogSoftmax = {
         "type.\n"
         "Source: PyTorch's torch.nn.functional.log_softmax.",
     .flags = kFunction | kWidensAll | kAlongAxis,
-    .settle = convert_first,
+    .rewrite = convert_first,
     .infer = infer_same,
     .estimate = estimate,
     .body = log_softmax_body,

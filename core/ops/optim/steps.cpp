@@ -193,7 +193,7 @@ bool step(const Use& use, Tensor*) {
       .help = help_ TW_STEP_FACTS,                                                 \
       .flags = kFunction,                                                          \
       .results = 0,                                                                \
-      .settle = step,                                                              \
+      .rewrite = step,                                                              \
       .infer = infer,                                                              \
       .estimate = estimate,                                                        \
       .row = &states_of_##name_};
@@ -205,7 +205,7 @@ bool step(const Use& use, Tensor*) {
       .help = help_ "\nShapes: tensors of any shapes.\nTypes: floating. Result: None.", \
       .flags = kFunction,                                                               \
       .results = 0,                                                                     \
-      .settle = step,                                                                   \
+      .rewrite = step,                                                                   \
       .infer = infer,                                                                   \
       .estimate = estimate,                                                             \
       .row = &states_of_##name_};

@@ -86,7 +86,7 @@ constexpr OpRecord kTotalNorm = {
         "Raises ValueError for no tensors and for an ord that is not above 0.\n"
         "Source: PyTorch's torch.nn.utils.get_total_norm.",
     .flags = kFunction,
-    .settle = make_contiguous,
+    .rewrite = make_contiguous,
     .infer = infer,
     .estimate = estimate,
     .body = body};

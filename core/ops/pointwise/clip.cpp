@@ -59,7 +59,7 @@ void complete_bounds(const Operand& x, Operand& low, Operand& high) {
   high = bound_or_end(high, type, true);
 }
 
-bool settle_bounds(const Use& use, Tensor* out) {
+bool rewrite_bounds(const Use& use, Tensor* out) {
   const Operand &x = use.in[0], &low = use.in[1], &high = use.in[2];
   if (low.absent() && high.absent()) {
     out[0] = copy(x.tensor);

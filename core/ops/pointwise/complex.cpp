@@ -136,7 +136,7 @@ constexpr OpRecord kConj = {.name = "conj",
                                 "Types: all. Result: the same type.\n"
                                 "Source: Array API standard 2024.12.",
                             .flags = kFunction,
-                            .settle =
+                            .rewrite =
                                 [](const Use& use, Tensor* out) {
                                   if (is_complex(use.in[0].tensor.dtype())) return false;
                                   out[0] = use.in[0].tensor;

@@ -231,20 +231,20 @@ bool quick(const OpRecord& op, const Operand* in, int, Words words, Tensor* out)
   return true;
 }
 
-bool settle_complex(PointwiseOp op, const Tensor& z, Tensor* out) {
+bool rewrite_complex(PointwiseOp op, const Tensor& z, Tensor* out) {
   if (!differs_for_complex(op)) return false;
   out[0] = op == PointwiseOp::abs ? magnitude(z) : direction(z);
   return true;
 }
 
-bool settle(const Use& use, Tensor* out) {
+bool rewrite(const Use& use, Tensor* out) {
   const PointwiseRow& row = pointwise_row(use.op);
   const Operand* const in = use.in;
   if (row.arity == 1 && !in[0].is_tensor() && in[0].scalar.kind == Scalar::Kind::complex)
-    return settle_complex(op_of(row), full(Shape(), in[0].scalar, in[0].scalar.natural_dtype()),
+    return rewrite_complex(op_of(row), full(Shape(), in[0].scalar, in[0].scalar.natural_dtype()),
                           out);
   if (row.arity == 1 && in[0].is_tensor() && is_complex(in[0].tensor.dtype()))
-    return settle_complex(op_of(row), in[0].tensor, out);
+    return rewrite_complex(op_of(row), in[0].tensor, out);
   if ((row.kinds & kind::condition) && in[0].is_tensor() && is_complex(in[0].tensor.dtype())) {
     out[0] = apply(use.op, {in[0].tensor != 0, in[1], in[2]});  // conversion drops a part
     return true;
@@ -395,9 +395,9 @@ void vjp(Vjp& v) {
   }
 }
 
-bool settle_checked(const Use& use, Tensor* out) {
+bool rewrite_checked(const Use& use, Tensor* out) {
   check_settings(op_of(pointwise_row(use.op)), use.in);
-  return settle(use, out);
+  return rewrite(use, out);
 }
 
 constexpr Reads record_reads(std::uint8_t reads) {
@@ -472,7 +472,7 @@ struct ValueRecords {
       record.flags = kFunction | kInPlace | kBroadcasts;
       if (row.result == PointwiseResult::truth || has_no_gradient(i)) record.flags |= kConstant;
       record.quick = kQuick[row.arity - 1];
-      record.settle = settle;
+      record.rewrite = rewrite;
       record.infer = infer;
       record.estimate = estimate;
       record.vjp = vjp;
@@ -480,9 +480,9 @@ struct ValueRecords {
       record.row = &row;
     }
     record_of(PointwiseOp::where).flags &= static_cast<std::uint16_t>(~kInPlace);
-    record_of(PointwiseOp::clip).settle = settle_bounds;
+    record_of(PointwiseOp::clip).rewrite = rewrite_bounds;
     for (const PointwiseOp op : {PointwiseOp::softshrink, PointwiseOp::celu, PointwiseOp::hardtanh})
-      record_of(op).settle = settle_checked;
+      record_of(op).rewrite = rewrite_checked;
     for (const auto& [op, signature] : kOwnSignatures) {
       OpRecord& record = record_of(op);
       if (!signature) record.flags = kBroadcasts;

@@ -259,7 +259,7 @@ constexpr Reads reads_of(std::string_view gradient) {
 }
 
 // Before what is NaN becomes a number of a type that has none.
-bool settle_numbers(const Use& use, Tensor* out) {
+bool rewrite_numbers(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   if (use.words.none(2) || !is_floating(x.dtype()) || is_floating(use.words.dtype(2))) return false;
   const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
@@ -313,7 +313,7 @@ enum class Place {
       .help = text TW_REDUCED                                                                     \
           TW_TYPES_##kinds TW_RESULT_##outcome TW_GIVEN_##parameters TW_OF_NONE_##of_none,        \
       .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0),                \
-      .settle = std::string_view(#op) == "nansum" ? settle_numbers : nullptr,                     \
+      .rewrite = std::string_view(#op) == "nansum" ? rewrite_numbers : nullptr,                     \
       .infer = infer,                                                                             \
       .estimate = estimate_reduction,                                                             \
       .vjp = vjp,                                                                                 \

@@ -60,7 +60,7 @@ constexpr OpRecord kViewDtype = {
         "Types: all. Result: dtype.\n"
         "Source: PyTorch's torch.Tensor.view.",
     .flags = kConstant,
-    .settle =
+    .rewrite =
         [](const Use& use, Tensor* out) {
           const Tensor& x = use.in[0].tensor;
           const DType to = use.words.dtype(0);
