@@ -65,19 +65,19 @@ void describe_operand(const Operand& x, Meta& meta) {
 
 namespace {
 
-// Whether nothing is in force that ops must be told.
+// Whether no mode and no listener is in force that only the slow path knows.
 bool is_plain() { return modes.plain && !heard_everywhere.load(std::memory_order_relaxed); }
 
-// What the first steps ask of operands.
-class Glance {
+// What dispatch asks of operands: the marks of all of them in one number.
+class DispatchFlags {
  public:
-  Glance(const Operand* in, int inputs) {
+  DispatchFlags(const Operand* in, int inputs) {
     for (int i = 0; i < inputs; ++i)
       if (const TensorHeader* x = in[i].tensor.get()) marks_ |= x->word();
   }
-  // Whether something is in force that ops must be told, or the operands are not where this thread
-  // makes new tensors.
-  bool must_be_told() const { return !is_plain() || (marks_ & kElsewhere); }
+  // Whether a mode, a listener or a device scope is in force that only the slow path knows, or the
+  // operands are not where this thread makes new tensors.
+  bool needs_slow_path() const { return !is_plain() || (marks_ & kElsewhere); }
   // Some may take part in the graph: of views more must be asked.
   bool in_graph() const { return marks_ & (kRequiresGrad | kViews); }
   bool has_views() const { return marks_ & kViews; }
@@ -89,9 +89,9 @@ class Glance {
   std::uint32_t marks_ = 0;
 };
 
-bool wants_recording(const OpRecord& op, const Operand* in, int inputs, Glance glance) {
+bool wants_recording(const OpRecord& op, const Operand* in, int inputs, DispatchFlags flags) {
   if (!modes.grad || (op.flags & kConstant)) return false;
-  if (!glance.has_views()) return glance.in_graph();
+  if (!flags.has_views()) return flags.in_graph();
   bool any = false;  // all are asked: each may be stale
   for (int i = 0; i < inputs; ++i) any |= records(in[i].tensor);
   return any;
@@ -486,8 +486,8 @@ bool run_quickly(const OpRecord& op, const Operand* in, int inputs, Words words,
 // The same, and what is done about results that take part in the graph, or may be saved.
 template <decltype(OpRecord::quick) run>
 [[gnu::noinline]] void apply_here(const OpRecord& op, const Operand* in, int inputs, Words words,
-                                  Tensor* out, Glance glance) {
-  const bool recorded = wants_recording(op, in, inputs, glance);
+                                  Tensor* out, DispatchFlags flags) {
+  const bool recorded = wants_recording(op, in, inputs, flags);
   if (!run(op, in, inputs, words, out)) return;
   if (recorded && is_differentiable(out[0].dtype()))
     OpNode::record_call(op, in, inputs, words, out);
@@ -514,19 +514,19 @@ void apply_autocast(const OpRecord& op, const Operand* in, int inputs, Words wor
 
 // Runs `f` with what it makes where the operands are, and named by the op.
 template <class F>
-[[gnu::noinline]] void as_told_op(const OpRecord& op, const Operand* in, int inputs, F f) {
+[[gnu::noinline]] void as_scoped_op(const OpRecord& op, const Operand* in, int inputs, F f) {
   const OpScope scope(op.name);
   const DeviceGuard device(device_of(op, in, inputs));
   if (active_device().fails_late) scope.note_line();
   f();
 }
 template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs, F f) {
-  Glance(in, inputs).must_be_told() ? as_told_op(op, in, inputs, f) : f();
+  DispatchFlags(in, inputs).needs_slow_path() ? as_scoped_op(op, in, inputs, f) : f();
 }
 
-[[gnu::noinline]] void apply_told(const OpRecord& op, const Operand* in, int inputs, Words words,
-                                  Tensor* out) {
-  as_told_op(op, in, inputs, [&] {
+[[gnu::noinline]] void apply_slow_path(const OpRecord& op, const Operand* in, int inputs,
+                                       Words words, Tensor* out) {
+  as_scoped_op(op, in, inputs, [&] {
     if (modes.autocast && op.autocast != Autocast::as_given)
       return apply_autocast(op, in, inputs, words, out);
     apply_here<run_in_full>(op, in, inputs, words, out, {in, inputs});
@@ -547,11 +547,11 @@ void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tenso
   if (!is_engines_own(float_control())) [[unlikely]]
     return apply_in_environment(op, in, inputs, words, out);
   // Each way is the last thing done: a small call costs no frame here.
-  const Glance glance(in, inputs);
-  if (glance.must_be_told()) [[unlikely]]
-    return apply_told(op, in, inputs, words, out);
-  if (glance.in_graph() || modes.checkpoint)
-    return apply_here<run_quickly>(op, in, inputs, words, out, glance);
+  const DispatchFlags flags(in, inputs);
+  if (flags.needs_slow_path()) [[unlikely]]
+    return apply_slow_path(op, in, inputs, words, out);
+  if (flags.in_graph() || modes.checkpoint)
+    return apply_here<run_quickly>(op, in, inputs, words, out, flags);
   run_quickly(op, in, inputs, words, out);
 }
 
