@@ -335,8 +335,8 @@ void run_body(const Use& use, Tensor* out) {
 
 // Where kernels refuse the call, runs its body, or the call in another type. Returns whether the
 // caller still has to record the op: false where the ops that ran instead were recorded.
-bool run_apart(const OpRecord& op, const Inferred& inferred, const char* why, const Operand* in,
-               Tensor* out) {
+bool run_fallback(const OpRecord& op, const Inferred& inferred, const char* why, const Operand* in,
+                  Tensor* out) {
   const Call& call = inferred.call;
   if (why == kTooNarrow || why == kOtherType) {
     const GradModeGuard mode(modes.grad && (op.flags & kWidensAll));
@@ -353,7 +353,7 @@ bool run(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor*
 // Along axes of operands that have all their memory in another order of axes, as a transposed
 // matrix has: in that order kernels read them as they lie. (With one element along an axis there is
 // no such order, so a batch-invariant mode does without.)
-bool has_own_order(const OpRecord& op, const Call& call) {
+bool is_permuted(const OpRecord& op, const Call& call) {
   if (is_batch_invariant()) return false;
   const Meta& x = call.in[0];
   const bool may = op.flags & (kAlongAxis | kAlongAxes | kAnyOrder);
@@ -386,7 +386,7 @@ WordList in_order(const OpRecord& op, Words words, int rank, const AxisOrder& or
 }
 
 // The call with all axes in the order of the first operand's memory; the results lie as that does.
-void run_in_own_order(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+void run_permuted(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
   const GradModeGuard off(false);
   const int rank = in[0].tensor.rank();
   const AxisOrder order(in[0].tensor.strides());
@@ -413,12 +413,12 @@ bool widens_recorded(const OpKernels& kernels, const OpRecord& op, const Operand
          wants_recording(op, in, inputs, {in, inputs});
 }
 
-// Runs a kernel, or what takes its place. Returns what run_apart does.
+// Runs a kernel, or what takes its place. Returns what run_fallback does.
 [[gnu::noinline]] bool run(const OpRecord& op, const Operand* in, int inputs, Words words,
                            Tensor* out) {
   const OpKernels& kernels = kernels_of(op);
   if ((op.flags & kWidensAll) && widens_recorded(kernels, op, in, inputs)) [[unlikely]]
-    return run_apart(op, Inferred(op, in, inputs, words), kTooNarrow, in, out);
+    return run_fallback(op, Inferred(op, in, inputs, words), kTooNarrow, in, out);
   const bool may_keep = kernels.lowering && is_plain();
   const CallKey key(may_keep, op, in, inputs, words);
   if (KnownCall* const known = find_known(key)) {
@@ -439,13 +439,13 @@ bool widens_recorded(const OpKernels& kernels, const OpRecord& op, const Operand
   }
   const Lowering& lowering = *kernels.lowering;
   if (const char* why = lowering.refuses ? lowering.refuses(inferred.call) : nullptr) [[unlikely]]
-    return run_apart(op, inferred, why, in, out);
+    return run_fallback(op, inferred, why, in, out);
   if (is_body_forced(&kernels)) [[unlikely]] {
     run_body({op, in, inputs, words}, out);
     return op.vjp;
   }
-  if (has_own_order(op, inferred.call)) [[unlikely]]
-    run_in_own_order(op, in, inputs, words, out);
+  if (is_permuted(op, inferred.call)) [[unlikely]]
+    run_permuted(op, in, inputs, words, out);
   else
     launch_packed(op, kernels, inferred.call, in, true, key ? &key : nullptr, out);
   return true;
