@@ -74,16 +74,16 @@ std::string annotation(const Parameter& p) {
   return p.optional && p.kind != Kind::axes ? text + " | None" : text;
 }
 
-Word default_word(const Parameter& p) {
+Attribute default_attribute(const Parameter& p) {
   if (!p.has_default || p.default_text == "None") return kNone;
   switch (p.kind) {
     case Kind::flag: return p.default_text == "True";
     case Kind::integer:
     case Kind::diagonal: return std::stoll(p.default_text);
-    case Kind::real: return word_of(std::stod(p.default_text));
+    case Kind::real: return attribute_of(std::stod(p.default_text));
     case Kind::choice:
       for (std::size_t i = 0; i < p.choices.size(); ++i)
-        if (p.default_text == "'" + p.choices[i] + "'") return static_cast<Word>(i);
+        if (p.default_text == "'" + p.choices[i] + "'") return static_cast<Attribute>(i);
       return kNone;
     case Kind::dtype:
       for (int i = 0; i < kDTypes; ++i)
@@ -112,13 +112,13 @@ Operand default_operand(const Parameter& p) {
   return Scalar(static_cast<std::int64_t>(std::stoll(p.default_text)));
 }
 
-// The alternatives of a parameter that takes one of some words.
-bool read_choice(const OpRecord& op, const Parameter& p, PyObject* object, Word& out) {
+// The alternatives of a parameter that takes one of some strings.
+bool read_choice(const OpRecord& op, const Parameter& p, PyObject* object, Attribute& out) {
   if (!PyUnicode_Check(object)) return false;
   const std::string_view text = utf8_of(object);
   for (std::size_t i = 0; i < p.choices.size(); ++i)
     if (text == p.choices[i]) {
-      out = static_cast<Word>(i);
+      out = static_cast<Attribute>(i);
       return true;
     }
   std::string known = p.optional ? "None or " : "";
@@ -136,91 +136,93 @@ bool takes_two(const OpRecord& op) {
 }
 
 // Extents and axes as they mostly come, a tuple of few ints; nothing is written where it is none.
-bool read_few(PyObject* object, int slot, WordList& words) {
+bool read_few(PyObject* object, int slot, AttributeList& attributes) {
   constexpr Py_ssize_t kFew = 6;
   if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) > kFew) return false;
   const Py_ssize_t count = PyTuple_GET_SIZE(object);
-  Word values[kFew];
+  Attribute values[kFew];
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* const item = PyTuple_GET_ITEM(object, i);
     if (!PyLong_CheckExact(item)) return false;
     values[i] = PyLong_AsSsize_t(item);
     if (values[i] >= 0) continue;
-    if (values[i] == kNone) return false;  // read_word knows whether it could be mistaken for None
+    if (values[i] == kNone)
+      return false;  // read_attribute knows whether it could be mistaken for None
     if (values[i] == -1 && PyErr_Occurred()) {
       PyErr_Clear();
       return false;
     }
   }
-  words.set_list(slot, std::span(values, static_cast<std::size_t>(count)));
+  attributes.set_list(slot, std::span(values, static_cast<std::size_t>(count)));
   return true;
 }
 
-bool read_diagonal(PyObject* object, Word& word) {
-  constexpr Word kFar = Word(1) << 62;  // further than extents reach
+bool read_diagonal(PyObject* object, Attribute& attribute) {
+  constexpr Attribute kFar = Attribute(1) << 62;  // further than extents reach
   if (PyBool_Check(object) || !PyIndex_Check(object)) return false;
-  word = PyNumber_AsSsize_t(object, nullptr);  // the nearest
+  attribute = PyNumber_AsSsize_t(object, nullptr);  // the nearest
   if (PyErr_Occurred()) {
     PyErr_Clear();
     return false;
   }
-  word = std::clamp(word, -kFar, kFar);
+  attribute = std::clamp(attribute, -kFar, kFar);
   return true;
 }
 
-bool read_word(const OpRecord& op, const Parameter& p, PyObject* object, WordList& words) {
-  Word word = kNone;
+bool read_attribute(const OpRecord& op, const Parameter& p, PyObject* object,
+                    AttributeList& attributes) {
+  Attribute attribute = kNone;
   if (object == Py_None && (p.optional || p.kind == Kind::axes)) {
-    words.set(p.slot, kNone);
+    attributes.set(p.slot, kNone);
     return true;
   }
   switch (p.kind) {
     case Kind::integer:
-      if (!read_integer(object, word) || (p.optional && word == kNone)) return false;
+      if (!read_integer(object, attribute) || (p.optional && attribute == kNone)) return false;
       break;
     case Kind::diagonal:
-      if (!read_diagonal(object, word)) return false;
+      if (!read_diagonal(object, attribute)) return false;
       break;
     case Kind::real: {
       double value;
       if (!read_real(object, value)) return false;
-      word = word_of(value);
+      attribute = attribute_of(value);
       break;
     }
     case Kind::flag:
       if (!PyBool_Check(object)) return false;
-      word = object == Py_True;
+      attribute = object == Py_True;
       break;
     case Kind::dtype: {
       DType dtype;
       if (!require_dtype(object, dtype)) return false;
-      word = word_of(dtype);
+      attribute = attribute_of(dtype);
       break;
     }
     case Kind::axes:
     case Kind::shape: {
       if (!p.choices.empty() && PyUnicode_Check(object)) {
-        read_choice(op, p, object, word);
-        word = ~word;
+        read_choice(op, p, object, attribute);
+        attribute = ~attribute;
         break;
       }
       if (is_tensor(object) && takes_two(op)) return false;
       Shape values;
       const bool some_none = p.kind == Kind::shape && p.optional && !p.has_default;
       if (!(some_none ? read_sizes : read_shape)(object, values)) return false;
-      words.set_list(p.slot, values);
+      attributes.set_list(p.slot, values);
       return true;
     }
     case Kind::choice:
-      if (!read_choice(op, p, object, word)) return false;
+      if (!read_choice(op, p, object, attribute)) return false;
       break;
     case Kind::generator:
       if (!nb::isinstance<Generator>(nb::handle(object))) return false;
-      word = reinterpret_cast<Word>(nb::inst_ptr<Generator>(nb::handle(object)));
+      attribute = reinterpret_cast<Attribute>(nb::inst_ptr<Generator>(nb::handle(object)));
       break;
     default: return false;
   }
-  words.set(p.slot, word);
+  attributes.set(p.slot, attribute);
   return true;
 }
 
@@ -260,7 +262,7 @@ RecordFunction::RecordFunction(const OpRecord& op, bool method, bool in_place)
       returns_rows_(signature_.returns.find("...") != std::string::npos),
       returns_pair_(signature_.returns == "ValuesAndIndices"),
       positional_(0) {
-  defaults_.assign(static_cast<std::size_t>(signature_.words), kNone);
+  defaults_.assign(static_cast<std::size_t>(signature_.attributes), kNone);
   bool asks_more = false;
   for (const Parameter& p : signature_.parameters) {
     asks_more |= p.kind != Kind::in_place && &p != &signature_.parameters.front();
@@ -271,7 +273,7 @@ RecordFunction::RecordFunction(const OpRecord& op, bool method, bool in_place)
     const bool is_list = p.kind == Kind::axes || p.kind == Kind::shape;
     slots_.push_back({p.kind, static_cast<std::uint8_t>(p.slot), is_number, is_list});
     numbers_default_ |= is_number;
-    if (p.is_word()) defaults_[static_cast<std::size_t>(p.slot)] = default_word(p);
+    if (p.is_attribute()) defaults_[static_cast<std::size_t>(p.slot)] = default_attribute(p);
   }
   is_unary_ = !asks_more && signature_.operands == 1 && !in_place &&
               signature_.parameters[0].kind <= Kind::operand && !returns_tuple_ && !returns_pair_;
@@ -350,8 +352,8 @@ RecordFunction::Outcome RecordFunction::bind(PyObject* const* args, std::size_t 
   return Outcome::done;
 }
 
-RecordFunction::Outcome RecordFunction::read(const Given& given, WordList& words, Operand* in,
-                                             Wishes& wishes) const {
+RecordFunction::Outcome RecordFunction::read(const Given& given, AttributeList& attributes,
+                                             Operand* in, Wishes& wishes) const {
   for (std::size_t i = 0; i < given.count; ++i) {
     PyObject* const object = given.at[i];
     if (!object) continue;
@@ -360,7 +362,7 @@ RecordFunction::Outcome RecordFunction::read(const Given& given, WordList& words
       in[slot.at].tensor = unwrap(object);
     } else if (slot.kind <= Kind::number) {
       if (!read_one(signature_.parameters[i], object, in[slot.at])) return Outcome::refused;
-    } else if (slot.is_list && read_few(object, slot.at, words)) {
+    } else if (slot.is_list && read_few(object, slot.at, attributes)) {
       continue;
     } else if (slot.kind == Kind::grad) {
       if (!PyBool_Check(object)) return Outcome::refused;
@@ -371,7 +373,8 @@ RecordFunction::Outcome RecordFunction::read(const Given& given, WordList& words
     } else if (slot.kind == Kind::device) {
       wishes.moves = read_device(object, wishes.device);
     } else if (slot.kind != Kind::tensors) {
-      if (!read_word(op_, signature_.parameters[i], object, words)) return Outcome::refused;
+      if (!read_attribute(op_, signature_.parameters[i], object, attributes))
+        return Outcome::refused;
     }
   }
   if (!numbers_default_) return Outcome::done;
@@ -381,25 +384,25 @@ RecordFunction::Outcome RecordFunction::read(const Given& given, WordList& words
   return Outcome::done;
 }
 
-PyObject* RecordFunction::run(const Operand* in, int inputs, Words words,
+PyObject* RecordFunction::run(const Operand* in, int inputs, Attributes attributes,
                               const Wishes& wishes) const {
   if (returns_tuple_ && !returns_rows_) {
     Tensor several[kMaxResults];
-    apply(op_, in, inputs, words, several);
+    apply(op_, in, inputs, attributes, several);
     return wrap_tuple(std::span(several, static_cast<std::size_t>(op_.results)));
   }
   if (returns_pair_) {
     Tensor pair[2];
-    apply(op_, in, inputs, words, pair);
+    apply(op_, in, inputs, attributes, pair);
     return wrap_pair(pair[0], pair[1]);
   }
   Tensor out;
   if (wishes.moves) {
     const DeviceGuard device(wishes.device);
-    apply(op_, in, inputs, words, &out);
+    apply(op_, in, inputs, attributes, &out);
     out = to_device(out, wishes.device);
   } else {
-    apply(op_, in, inputs, words, &out);
+    apply(op_, in, inputs, attributes, &out);
   }
   if (wishes.requires_grad) require_grad(out);
   if (returns_rows_) return wrap_tuple(rows_of(out));
@@ -407,18 +410,18 @@ PyObject* RecordFunction::run(const Operand* in, int inputs, Words words,
 }
 
 template <int operands> RecordFunction::Outcome RecordFunction::call_few(const Given& given,
-                                                                         WordList& words,
+                                                                         AttributeList& attributes,
                                                                          PyObject** result) const {
   Operand in[operands ? operands : 1];
   Wishes wishes;
-  if (read(given, words, in, wishes) != Outcome::done) return Outcome::refused;
+  if (read(given, attributes, in, wishes) != Outcome::done) return Outcome::refused;
   if (wishes.in_place) [[unlikely]] {
     if (!is_tensor(given.at[0]))
       fail(ErrorKind::type, op_.name, ": inplace=True changes a tensor, got ", told(given.at[0]));
-    *result = change(given.at[0], in, words);
+    *result = change(given.at[0], in, attributes);
     return Outcome::done;
   }
-  *result = run(in, operands < kMaxOperands ? operands : signature_.operands, words, wishes);
+  *result = run(in, operands < kMaxOperands ? operands : signature_.operands, attributes, wishes);
   return Outcome::done;
 }
 
@@ -438,27 +441,27 @@ RecordFunction::Outcome RecordFunction::call_unary(PyObject* x, PyObject** resul
 
 // The object comes back: it stands for the tensor's new place in the graph, where it gets one. Its
 // forward hooks are not applied, as nothing but the change reads it.
-PyObject* RecordFunction::change(PyObject* target, Operand* in, Words words) const {
+PyObject* RecordFunction::change(PyObject* target, Operand* in, Attributes attributes) const {
   in[0].tensor = raw_tensor(target);
-  apply_in_place_of_first(op_, in, signature_.operands, words);
+  apply_in_place_of_first(op_, in, signature_.operands, attributes);
   return Py_NewRef(target);
 }
 
-RecordFunction::Outcome RecordFunction::call_in_place(const Given& given, WordList& words,
+RecordFunction::Outcome RecordFunction::call_in_place(const Given& given, AttributeList& attributes,
                                                       PyObject** result) const {
   if (!given.count || !is_tensor(given.at[0])) return Outcome::refused;
   PyObject* others[kMaxParameters] = {};  // all but the target
   for (std::size_t i = 1; i < given.count; ++i) others[i] = given.at[i];
   Operand in[kMaxOperands];
   Wishes wishes;
-  if (read({others, given.count}, words, in, wishes) != Outcome::done) return Outcome::refused;
-  *result = change(given.at[0], in, words);
+  if (read({others, given.count}, attributes, in, wishes) != Outcome::done) return Outcome::refused;
+  *result = change(given.at[0], in, attributes);
   return Outcome::done;
 }
 
 // The sequences' tensors stand row by row, all first ones before all second ones, in front of the
 // other operands.
-RecordFunction::Outcome RecordFunction::call_many(const Given& given, WordList& words,
+RecordFunction::Outcome RecordFunction::call_many(const Given& given, AttributeList& attributes,
                                                   PyObject** result) const {
   const auto sequences = static_cast<std::size_t>(signature_.sequences);
   const std::size_t others = static_cast<std::size_t>(signature_.operands) - sequences;
@@ -482,8 +485,8 @@ RecordFunction::Outcome RecordFunction::call_many(const Given& given, WordList& 
   }
   Wishes wishes;
   Operand* const numbers = in.data() + rows * sequences - sequences;  // by their slots
-  if (read(given, words, numbers, wishes) != Outcome::done) return Outcome::refused;
-  *result = run(in.data(), static_cast<int>(in.size()), words, wishes);
+  if (read(given, attributes, numbers, wishes) != Outcome::done) return Outcome::refused;
+  *result = run(in.data(), static_cast<int>(in.size()), attributes, wishes);
   return Outcome::done;
 }
 
@@ -500,21 +503,21 @@ RecordFunction::Outcome RecordFunction::call(PyObject* const* args, std::size_t 
   } else if (count < required_) {
     return Outcome::refused;
   }
-  WordList words(defaults_.data(), static_cast<int>(defaults_.size()));
-  if (makes_shape_ && count == 1 && !keywords && read_few(args[0], slots_[0].at, words)) {
+  AttributeList attributes(defaults_.data(), static_cast<int>(defaults_.size()));
+  if (makes_shape_ && count == 1 && !keywords && read_few(args[0], slots_[0].at, attributes)) {
     Tensor out;
-    apply(op_, nullptr, 0, words, &out);
+    apply(op_, nullptr, 0, attributes, &out);
     *result = wrap(out);
     return Outcome::done;
   }
-  if (in_place_) return call_in_place(given, words, result);
-  if (signature_.sequences) return call_many(given, words, result);
+  if (in_place_) return call_in_place(given, attributes, result);
+  if (signature_.sequences) return call_many(given, attributes, result);
   switch (signature_.operands) {
-    case 0: return call_few<0>(given, words, result);
-    case 1: return call_few<1>(given, words, result);
-    case 2: return call_few<2>(given, words, result);
-    case 3: return call_few<3>(given, words, result);
-    default: return call_few<kMaxOperands>(given, words, result);
+    case 0: return call_few<0>(given, attributes, result);
+    case 1: return call_few<1>(given, attributes, result);
+    case 2: return call_few<2>(given, attributes, result);
+    case 3: return call_few<3>(given, attributes, result);
+    default: return call_few<kMaxOperands>(given, attributes, result);
   }
 }
 

@@ -39,7 +39,7 @@ class RecordFunction {
   // What reading needs of a parameter, in a few bytes.
   struct Slot {
     ParameterKind kind;
-    std::uint8_t at;  // among operands, or among words
+    std::uint8_t at;  // among operands, or among attributes
     bool is_number;   // an operand whose default is a number
     bool is_list;     // extents or axes
   };
@@ -52,14 +52,14 @@ class RecordFunction {
     const Device* device = nullptr;  // where it `moves`
   };
   // Reads all parameters but sequences of tensors.
-  Outcome read(const Given& given, WordList& words, Operand* in, Wishes& wishes) const;
-  PyObject* run(const Operand* in, int inputs, Words words, const Wishes& wishes) const;
+  Outcome read(const Given& given, AttributeList& attributes, Operand* in, Wishes& wishes) const;
+  PyObject* run(const Operand* in, int inputs, Attributes attributes, const Wishes& wishes) const;
   template <int operands>
-  Outcome call_few(const Given& given, WordList& words, PyObject** result) const;
+  Outcome call_few(const Given& given, AttributeList& attributes, PyObject** result) const;
   Outcome call_unary(PyObject* x, PyObject** result) const;
-  Outcome call_in_place(const Given& given, WordList& words, PyObject** result) const;
-  PyObject* change(PyObject* target, Operand* in, Words words) const;
-  Outcome call_many(const Given& given, WordList& words, PyObject** result) const;
+  Outcome call_in_place(const Given& given, AttributeList& attributes, PyObject** result) const;
+  PyObject* change(PyObject* target, Operand* in, Attributes attributes) const;
+  Outcome call_many(const Given& given, AttributeList& attributes, PyObject** result) const;
   Outcome bind(PyObject* const* args, std::size_t count, PyObject* keywords,
                PyObject** given) const;
 
@@ -71,12 +71,12 @@ class RecordFunction {
   const bool returns_tuple_;  // of several results, or of the rows of one
   const bool returns_rows_;
   const bool returns_pair_;
-  std::size_t positional_;        // parameters that may be given by place
-  std::size_t required_ = 0;      // the first ones, which have no default
-  bool numbers_default_ = false;  // an operand has a number as its default
-  std::vector<Slot> slots_;       // by parameter, as
-  std::vector<PyObject*> names_;  // interned
-  std::vector<Word> defaults_;    // of the words
+  std::size_t positional_;           // parameters that may be given by place
+  std::size_t required_ = 0;         // the first ones, which have no default
+  bool numbers_default_ = false;     // an operand has a number as its default
+  std::vector<Slot> slots_;          // by parameter, as
+  std::vector<PyObject*> names_;     // interned
+  std::vector<Attribute> defaults_;  // of the attributes
 };
 
 bool takes_tensor_first(const OpRecord& op);

@@ -284,18 +284,18 @@ void bind_in_place() {
       "beta * self + alpha * (mat1 @ mat2), written in place.");
 }
 
-// What a record of random numbers gives, in the tensor's shape and type: `words` ends with size,
-// dtype and generator.
+// What a record of random numbers gives, in the tensor's shape and type: `attributes` ends with
+// size, dtype and generator.
 nb::object drawn(nb::object self, const OpRecord& op, std::initializer_list<double> numbers,
                  Generator* generator) {
   return changed(self, [&](Tensor& x) {
     const int first = static_cast<int>(numbers.size());
-    WordList words(first + 4);
+    AttributeList attributes(first + 4);
     int i = 0;
-    for (const double number : numbers) words.set(i++, word_of(number));
-    words.set(first + 1, word_of(x.dtype())).set(first + 3, kNone);
-    words.set(first + 2, generator ? reinterpret_cast<Word>(generator) : kNone);
-    assign(x, apply(op, {}, words.set_list(first, x.shape())));
+    for (const double number : numbers) attributes.set(i++, attribute_of(number));
+    attributes.set(first + 1, attribute_of(x.dtype())).set(first + 3, kNone);
+    attributes.set(first + 2, generator ? reinterpret_cast<Attribute>(generator) : kNone);
+    assign(x, apply(op, {}, attributes.set_list(first, x.shape())));
   });
 }
 
@@ -361,9 +361,11 @@ void bind_random_in_place() {
       [](nb::object self, const Operand& p, Generator* generator) {
         return changed(self, [&](Tensor& x) {
           check_chances(p, "bernoulli_");
-          WordList made(6);
-          made.set(0, word_of(0.0)).set(1, word_of(1.0)).set(3, word_of(DType::float32));
-          made.set(4, generator ? reinterpret_cast<Word>(generator) : kNone).set(5, kNone);
+          AttributeList made(6);
+          made.set(0, attribute_of(0.0))
+              .set(1, attribute_of(1.0))
+              .set(3, attribute_of(DType::float32));
+          made.set(4, generator ? reinterpret_cast<Attribute>(generator) : kNone).set(5, kNone);
           assign(x, less(apply(kUniform, {}, made.set_list(2, x.shape())), p));
         });
       },
@@ -376,10 +378,11 @@ void bind_random_in_place() {
         return changed(self, [&](Tensor& x) {
           const bool alone = !high && low != 0;  // one number is the end
           const std::int64_t past = high ? *high : alone ? low : past_numbers_of(x.dtype());
-          WordList words(6);
-          words.set(0, alone ? 0 : low).set(1, past).set(3, word_of(x.dtype()));
-          words.set(4, generator ? reinterpret_cast<Word>(generator) : kNone).set(5, kNone);
-          assign(x, apply(kRandint, {}, words.set_list(2, x.shape())));
+          AttributeList attributes(6);
+          attributes.set(0, alone ? 0 : low).set(1, past).set(3, attribute_of(x.dtype()));
+          attributes.set(4, generator ? reinterpret_cast<Attribute>(generator) : kNone)
+              .set(5, kNone);
+          assign(x, apply(kRandint, {}, attributes.set_list(2, x.shape())));
         });
       },
       "low"_a = 0, "high"_a = nb::none(), nb::kw_only(), "generator"_a.none() = nb::none(),

@@ -395,7 +395,7 @@ class Walk final : public Waiting {
   static void add_or_start(Tensor& place, const Edge& edge, const Use& use) {
     if (place && add_into(place, edge, use)) return;
     Tensor g;
-    arithmetic.apply(use.op, use.in, use.inputs, use.words, &g);
+    arithmetic.apply(use.op, use.in, use.inputs, use.attributes, &g);
     accumulate(place, std::move(g));
   }
 

@@ -16,7 +16,8 @@ struct GradientArithmetic {
   Tensor (*sum_to)(const Tensor& x, const Shape& shape);  // what broadcasting stretched
   Tensor (*astype)(const Tensor& x, DType dtype);
   bool (*has_nan)(const Tensor& x);
-  void (*apply)(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out);
+  void (*apply)(const OpRecord& op, const Operand* in, int inputs, Attributes attributes,
+                Tensor* out);
 };
 // Whether an element of g stands for several.
 bool repeats(const Tensor& g);

@@ -301,10 +301,10 @@ bool Capture::note(const PreparedCall& call, const void* problem, std::size_t pr
   }
   for (int k = 0; k < op.results; ++k)
     c.places_.push_back({buffer_of(out[k], true, op.name), out[k]->offset_bytes});
-  const Words words = described.words;
+  const Attributes attributes = described.attributes;
   c.units_.push_back({c.problems_.size(), first_place, c.places_.size() - first_place,
-                      c.words_.size(), static_cast<std::size_t>(words.count)});
-  c.words_.insert(c.words_.end(), words.at, words.at + words.count);
+                      c.attributes_.size(), static_cast<std::size_t>(attributes.count)});
+  c.attributes_.insert(c.attributes_.end(), attributes.at, attributes.at + attributes.count);
   c.problems_.resize(c.problems_.size() + (problem_bytes + 15) / 16);
   std::memcpy(c.problems_[c.units_.back().problem].bytes, problem, problem_bytes);
   c.calls_.push_back(call);
@@ -320,10 +320,10 @@ void Capture::compare_call(const Call& described) const {
   if (first.calls_[i].op != now.calls_[i].op)
     fail_varies("ran ", op, " where it ran ", first.calls_[i].op->name, " before");
   const Captured::Unit &a = now.units_[i], &b = first.units_[i];
-  const auto words = now.words_.begin() + static_cast<std::ptrdiff_t>(a.words);
-  if (a.count != b.count || a.word_count != b.word_count ||
-      !std::equal(words, words + static_cast<std::ptrdiff_t>(a.word_count),
-                  first.words_.begin() + static_cast<std::ptrdiff_t>(b.words)))
+  const auto attributes = now.attributes_.begin() + static_cast<std::ptrdiff_t>(a.attributes);
+  if (a.count != b.count || a.attribute_count != b.attribute_count ||
+      !std::equal(attributes, attributes + static_cast<std::ptrdiff_t>(a.attribute_count),
+                  first.attributes_.begin() + static_cast<std::ptrdiff_t>(b.attributes)))
     fail_varies("ran ", op, " with other sizes, indices or settings than before");
   for (std::size_t k = 0; k < a.count; ++k)
     compare_operand(now.places_[a.places + k], first.places_[b.places + k], op);

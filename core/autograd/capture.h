@@ -89,7 +89,7 @@ class Captured {
     char bytes[16];
   };
   struct Unit {  // where the parts of a call start
-    std::size_t problem, places, count, words, word_count;
+    std::size_t problem, places, count, attributes, attribute_count;
   };
 
   void check(const std::vector<Tensor>& inputs) const;
@@ -108,7 +108,7 @@ class Captured {
   std::vector<Unit> units_;
   std::vector<Bytes16> problems_, numbers_;
   std::vector<Place> places_;
-  std::vector<Word> words_;
+  std::vector<Attribute> attributes_;
   std::vector<Scalar> given_;  // numbers_ as the program gave them
   std::vector<Buffer> buffers_;
   std::vector<Layout> inputs_, outputs_;

@@ -19,7 +19,7 @@ struct Edge {
   Tensor leaf;
   std::uint8_t result = 0;
   DType dtype = DType::float32;  // of the input
-  std::uint32_t shape_at = 0;    // in an OpNode's words, where the input's shape is kept
+  std::uint32_t shape_at = 0;    // in an OpNode's attributes, where the input's shape is kept
   bool wanted() const { return node || leaf; }
   Edge() = default;
   // To where `x` came from; nowhere for an empty one.

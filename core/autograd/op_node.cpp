@@ -37,14 +37,14 @@ void give_back(void* memory, std::uint32_t bytes) noexcept {
 
 // The parts behind a node, in this order.
 struct Layout {
-  std::uint32_t edges, places, saved, scalars, words, bytes;
-  Layout(int inputs, int results, int tensors, int numbers, int word_count) {
+  std::uint32_t edges, places, saved, scalars, attributes, bytes;
+  Layout(int inputs, int results, int tensors, int numbers, int attribute_count) {
     edges = sizeof(OpNode);
     places = edges + static_cast<std::uint32_t>(sizeof(Edge)) * inputs;
     saved = places + static_cast<std::uint32_t>(sizeof(ResultPlace)) * results;
     scalars = saved + static_cast<std::uint32_t>(sizeof(SavedTensor)) * tensors;
-    words = scalars + static_cast<std::uint32_t>(sizeof(Scalar)) * numbers;
-    bytes = words + static_cast<std::uint32_t>(sizeof(Word)) * word_count;
+    attributes = scalars + static_cast<std::uint32_t>(sizeof(Scalar)) * numbers;
+    bytes = attributes + static_cast<std::uint32_t>(sizeof(Attribute)) * attribute_count;
     bytes = (bytes + kStep - 1) / kStep * kStep;
   }
 };
@@ -84,7 +84,7 @@ bool any_stretched(const Operand* in, int inputs, const TensorHeader& result) {
 struct Kept {
   std::uint64_t tensors = 0, numbers = 0;  // bits
   std::uint16_t results = 0;
-  int shape_words = 0;
+  int shape_attributes = 0;
 
   Kept(const OpRecord& record, const Operand* in, int inputs, const TensorHeader& result) {
     const Reads reads = OpNode::reads_of(record, in, inputs);
@@ -92,7 +92,7 @@ struct Kept {
     if (record.shapes || ((record.flags & kBroadcasts) && any_stretched(in, inputs, result)))
       for (int i = 0; i < inputs; ++i) {
         const TensorHeader* x = in[i].tensor.get();
-        if (x && keeps_shape(record, i, *x, result)) shape_words += 1 + x->shape.rank();
+        if (x && keeps_shape(record, i, *x, result)) shape_attributes += 1 + x->shape.rank();
       }
     for (int i = 0; reads.inputs && i < inputs && i < 64; ++i)
       if (reads.inputs >> i & 1) (in[i].tensor ? tensors : numbers) |= std::uint64_t{1} << i;
@@ -120,7 +120,7 @@ Reads OpNode::reads_of(const OpRecord& record, const Operand* in, int inputs) {
 }
 
 [[gnu::always_inline]] inline OpNode* OpNode::make(const OpRecord& record, const Operand* in,
-                                                   int inputs, Words words,
+                                                   int inputs, Attributes attributes,
                                                    const TensorHeader& result) {
   const Kept kept(record, in, inputs, result);
   int saved = 0, numbers = 0;
@@ -128,7 +128,8 @@ Reads OpNode::reads_of(const OpRecord& record, const Operand* in, int inputs) {
     saved = bits_of(kept.tensors) + bits_of(kept.results);
     numbers = bits_of(kept.numbers);
   }
-  const Layout layout(inputs, record.results, saved, numbers, words.count + kept.shape_words);
+  const Layout layout(inputs, record.results, saved, numbers,
+                      attributes.count + kept.shape_attributes);
   auto* node = new (take(layout.bytes)) OpNode(record, layout.bytes);
   node->inputs = inputs;
   node->results = static_cast<std::uint8_t>(record.results);
@@ -139,32 +140,32 @@ Reads OpNode::reads_of(const OpRecord& record, const Operand* in, int inputs) {
   node->saved_inputs = kept.tensors | kept.numbers;
   node->saved_results = kept.results;
   node->numbers = kept.numbers;
-  Word* const all_words = at<Word>(node, layout.words);
-  node->words = {all_words, words.count};
-  for (int i = 0; i < words.count; ++i) all_words[i] = words.at[i];
+  Attribute* const all_attributes = at<Attribute>(node, layout.attributes);
+  node->attributes = {all_attributes, attributes.count};
+  for (int i = 0; i < attributes.count; ++i) all_attributes[i] = attributes.at[i];
   new (&node->places[0]) ResultPlace();
   for (int i = 1; i < record.results; ++i) new (&node->places[i]) ResultPlace();
   for (int i = 0; i < inputs; ++i) new (&node->edges[i]) Edge(in[i].tensor);
-  if (kept.shape_words) node->keep_shapes(in, result);
+  if (kept.shape_attributes) node->keep_shapes(in, result);
   return node;
 }
 
-Ref<NodeBase> OpNode::create(const OpRecord& record, const Operand* in, int inputs, Words words,
-                             const Tensor& result) {
+Ref<NodeBase> OpNode::create(const OpRecord& record, const Operand* in, int inputs,
+                             Attributes attributes, const Tensor& result) {
   if (modes.checkpoint) [[unlikely]]
     tell_frame(in, inputs, &result, 1);
-  return Ref<NodeBase>(make(record, in, inputs, words, *result.get()));
+  return Ref<NodeBase>(make(record, in, inputs, attributes, *result.get()));
 }
 
 void OpNode::keep_shapes(const Operand* in, const TensorHeader& result) {
-  Word* const all_words = const_cast<Word*>(words.at);
-  int end = words.count;
+  Attribute* const all_attributes = const_cast<Attribute*>(attributes.at);
+  int end = attributes.count;
   for (int i = 0; i < inputs; ++i) {
     const TensorHeader* x = in[i].tensor.get();
     if (!x || !keeps_shape(record, i, *x, result)) continue;
     edges[i].shape_at = static_cast<std::uint32_t>(end + 1);
-    all_words[end++] = x->shape.rank();
-    for (const std::int64_t extent : x->shape) all_words[end++] = extent;
+    all_attributes[end++] = x->shape.rank();
+    for (const std::int64_t extent : x->shape) all_attributes[end++] = extent;
   }
 }
 
@@ -187,11 +188,11 @@ void OpNode::save(const Operand* in, const Tensor* out) {
   }
 }
 
-void OpNode::record_call(const OpRecord& record, const Operand* in, int inputs, Words words,
-                         const Tensor* out) {
+void OpNode::record_call(const OpRecord& record, const Operand* in, int inputs,
+                         Attributes attributes, const Tensor* out) {
   if (modes.checkpoint) [[unlikely]]
     tell_frame(in, inputs, out, record.results);
-  OpNode* const node = make(record, in, inputs, words, *out[0].get());
+  OpNode* const node = make(record, in, inputs, attributes, *out[0].get());
   const bool saves = node->saved_inputs | node->saved_results;
   if (record.results == 1 && !saves) [[likely]]
     return attach(out[0], node);
@@ -240,9 +241,9 @@ Tensor Vjp::out(int result) const {
 }
 
 Shape Vjp::shape(int input) const {
-  const Word* at = node_.words.at + node_.edges[input].shape_at - 1;
+  const Attribute* at = node_.attributes.at + node_.edges[input].shape_at - 1;
   Shape shape;
-  for (Word i = 1; i <= at[0]; ++i) shape.push_back(at[i]);
+  for (Attribute i = 1; i <= at[0]; ++i) shape.push_back(at[i]);
   return shape;
 }
 
@@ -254,11 +255,12 @@ void Vjp::give(int input, Tensor dx) {
   dx_[input] = dx_[input] ? gradient_arithmetic().add(dx_[input], dx) : dx;
 }
 
-void Vjp::give(int input, const OpRecord& op, std::initializer_list<Operand> in, Words words) {
-  const Use use = {op, in.begin(), static_cast<int>(in.size()), words};
+void Vjp::give(int input, const OpRecord& op, std::initializer_list<Operand> in,
+               Attributes attributes) {
+  const Use use = {op, in.begin(), static_cast<int>(in.size()), attributes};
   if (waiting_ && op.add_into && waiting_->add(node_.edges[input], use)) return;
   Tensor dx;
-  gradient_arithmetic().apply(op, use.in, use.inputs, words, &dx);
+  gradient_arithmetic().apply(op, use.in, use.inputs, attributes, &dx);
   give(input, std::move(dx));
 }
 

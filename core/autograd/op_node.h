@@ -1,5 +1,5 @@
-// The node of a recorded op: its record, its words, the values that its gradient reads, and where
-// the gradients of its inputs go. All of it lies behind the node in one piece of memory.
+// The node of a recorded op: its record, its attributes, the values that its gradient reads, and
+// where the gradients of its inputs go. All of it lies behind the node in one piece of memory.
 #pragma once
 #include "core/autograd/node.h"
 #include "core/runtime/op.h"
@@ -17,18 +17,18 @@ struct OpNode final : Node {
   std::uint16_t saved_results = 0;
   std::uint16_t saved_count = 0;  // of `saved`
   std::uint32_t bytes;            // of the node and what lies behind it
-  SavedTensor* saved;  // inputs that are tensors, then results, in the order of their bits
-  Scalar* scalars;     // inputs that are numbers
-  Words words;         // the call's, then the shapes that edges point to
+  SavedTensor* saved;     // inputs that are tensors, then results, in the order of their bits
+  Scalar* scalars;        // inputs that are numbers
+  Attributes attributes;  // the call's, then the shapes that edges point to
 
   // Records that `out` came from `in`; call only where one of them takes part in the graph. Raises
   // before anything is changed.
-  static void record_call(const OpRecord& record, const Operand* in, int inputs, Words words,
-                          const Tensor* out);
+  static void record_call(const OpRecord& record, const Operand* in, int inputs,
+                          Attributes attributes, const Tensor* out);
   // The same in two steps, for in-place calls: the edges before the write, what is saved behind it,
   // where `in` has copies of what was overwritten.
-  static Ref<NodeBase> create(const OpRecord& record, const Operand* in, int inputs, Words words,
-                              const Tensor& result);
+  static Ref<NodeBase> create(const OpRecord& record, const Operand* in, int inputs,
+                              Attributes attributes, const Tensor& result);
   void save(const Operand* in, const Tensor* out);
   // What the gradients of those operands read that take part in the graph.
   static Reads reads_of(const OpRecord& record, const Operand* in, int inputs);
@@ -42,7 +42,7 @@ struct OpNode final : Node {
   OpNode(const OpRecord& record, std::uint32_t bytes)
       : Node(record.name), record(record), bytes(bytes) {}
   ~OpNode() override = default;
-  static OpNode* make(const OpRecord& record, const Operand* in, int inputs, Words words,
+  static OpNode* make(const OpRecord& record, const Operand* in, int inputs, Attributes attributes,
                       const TensorHeader& result);
   void keep_shapes(const Operand* in, const TensorHeader& result);
 };
@@ -53,7 +53,7 @@ class Vjp {
   Vjp(const OpNode& node, const Tensor* g, Tensor* dx, Waiting* waiting)
       : node_(node), g_(g), dx_(dx), waiting_(waiting) {}
   const OpRecord& record() const { return node_.record; }
-  Words words() const { return node_.words; }
+  Attributes attributes() const { return node_.attributes; }
   int inputs() const { return node_.inputs; }
   bool wants(int input) const { return node_.edges[input].wanted(); }
   // The gradient of a result; empty where nothing depends on it.
@@ -74,7 +74,8 @@ class Vjp {
   // and converted to its type.
   void give(int input, Tensor dx);
   // The same of an op that is yet to run: where a gradient waits, a kernel may add to it.
-  void give(int input, const OpRecord& op, std::initializer_list<Operand> in, Words words = {});
+  void give(int input, const OpRecord& op, std::initializer_list<Operand> in,
+            Attributes attributes = {});
 
  private:
   const OpNode& node_;

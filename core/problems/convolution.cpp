@@ -23,7 +23,7 @@ std::string sizes_text(const int64_t (&sizes)[3]) {
 }
 }  // namespace
 
-// Words: stride, dilation, padding in front, sizes of the result, groups.
+// Attributes: stride, dilation, padding in front, sizes of the result, groups.
 void set_up_convolution(const Call& call, ConvolutionPart part, LoweredConvolution& q) {
   static const char present = 0;  // until the address is known
   const bool forward = part == ConvolutionPart::forward;
@@ -35,13 +35,13 @@ void set_up_convolution(const Call& call, ConvolutionPart part, LoweredConvoluti
   p.dtype = call.in[0].dtype;
   p.part = part;
   p.batch = x.size(0), p.in = x.size(1), p.out = y.size(1);
-  p.groups = call.words[4];
+  p.groups = call.attributes[4];
   copy_sizes(x, p.x);
   copy_sizes(w, p.kernel);
   copy_sizes(y, p.y);
-  copy_words(call.words.list(0), 1, p.stride);
-  copy_words(call.words.list(1), 1, p.dilation);
-  copy_words(call.words.list(2), 0, p.before);
+  copy_words(call.attributes.list(0), 1, p.stride);
+  copy_words(call.attributes.list(1), 1, p.dilation);
+  copy_words(call.attributes.list(2), 0, p.before);
   if (forward && !call.in[2].absent) p.bias = &present;
   q.results = call.out[0].count;
   q.has_terms = call.in[0].count > 0 && call.in[1].count > 0;

@@ -59,8 +59,8 @@ void set_up_product(const Call& call, const Roles& roles, Product& q) {
   const int rank = c.rank();
   MatmulProblem& p = *new (&q.matrices) MatmulProblem;
   p.dtype = a.dtype;
-  p.alpha = roles.alpha < 0 ? 1 : call.words.real(roles.alpha);
-  p.beta = roles.beta < 0 ? 0 : call.words.real(roles.beta);
+  p.alpha = roles.alpha < 0 ? 1 : call.attributes.real(roles.alpha);
+  p.beta = roles.beta < 0 ? 0 : call.attributes.real(roles.beta);
   p.epilogue = epilogue_of(call, roles);
   p.m = a.size(a.rank() - 2);
   p.k = a.size(a.rank() - 1);
@@ -126,7 +126,7 @@ bool adds_bias(const Call& call) {
   const Shape& product = *call.out[0].shape;
   const bool is_bias =
       input == Shape{product[1]} || input == Shape{1, product[1]} || input == Shape{product[0], 1};
-  return call.words.real(0) == 1 && is_bias;
+  return call.attributes.real(0) == 1 && is_bias;
 }
 
 }  // namespace tw

@@ -53,7 +53,7 @@ static_assert(sizeof(Product) <= kMaxProblemBytes && std::is_trivially_copyable_
 struct Roles {
   int a, b, bias;
   bool b_transposed, relu;
-  int beta, alpha;  // words
+  int beta, alpha;  // attributes
 };
 inline constexpr Roles kMatmulRoles = {0, 1, -1, false, false, -1, -1};
 inline constexpr Roles kLinearRoles = {0, 1, 2, true, false, -1, -1};

@@ -13,12 +13,12 @@ namespace tw {
 using std::exp, std::pow, std::sqrt;
 #include "core/problems/update_factors.inc"
 
-using UpdateFactors = void (*)(double step, double lr, Words w, double* f);
+using UpdateFactors = void (*)(double step, double lr, Attributes w, double* f);
 inline constexpr UpdateFactors kUpdateFactors[] = {
-#define TW_UPDATE(name, states, tensors, words, help, factors, update) \
-  [](double step, double lr, [[maybe_unused]] Words w, double* f) {    \
-    (void)step, (void)lr;                                              \
-    factors;                                                           \
+#define TW_UPDATE(name, states, tensors, attributes, help, factors, update) \
+  [](double step, double lr, [[maybe_unused]] Attributes w, double* f) {    \
+    (void)step, (void)lr;                                                   \
+    factors;                                                                \
   },
 #include "core/problems/updates.inc"
 #undef TW_UPDATE

@@ -23,7 +23,7 @@ const Device cpu_device = {
 
 namespace {
 
-// As words: these, then the GPUs by number.
+// As attributes: these, then the GPUs by number.
 const Device* const devices[] = {&cpu_device, &null_device};
 constexpr std::int64_t kFirstGpu = 2;
 
@@ -62,17 +62,18 @@ bool is_device_name(const std::string& name) {
   return gpu_number(name) >= 0;
 }
 
-std::int64_t word_of(const Device* device) {
+std::int64_t attribute_of(const Device* device) {
   if (!device) return 0;
-  for (std::int64_t word = 1; word < kFirstGpu; ++word)
-    if (devices[word] == device) return word;
-  std::int64_t word = kFirstGpu;
-  while (&find_gpu(static_cast<int>(word - kFirstGpu)) != device) ++word;
-  return word;
+  for (std::int64_t attribute = 1; attribute < kFirstGpu; ++attribute)
+    if (devices[attribute] == device) return attribute;
+  std::int64_t attribute = kFirstGpu;
+  while (&find_gpu(static_cast<int>(attribute - kFirstGpu)) != device) ++attribute;
+  return attribute;
 }
-const Device* device_of_word(std::int64_t word) {
-  if (word == 0) return nullptr;
-  return word < kFirstGpu ? devices[word] : &find_gpu(static_cast<int>(word - kFirstGpu));
+const Device* device_of_attribute(std::int64_t attribute) {
+  if (attribute == 0) return nullptr;
+  return attribute < kFirstGpu ? devices[attribute]
+                               : &find_gpu(static_cast<int>(attribute - kFirstGpu));
 }
 
 void set_device(const std::string& name) {

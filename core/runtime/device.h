@@ -77,9 +77,9 @@ const Device* find_device(const std::string& name);
 using DeviceFinder = const Device& (*)(int number);
 void install_gpus(int (*count)(), DeviceFinder find);
 
-// Devices as words of calls.
-std::int64_t word_of(const Device* device);
-const Device* device_of_word(std::int64_t word);
+// Devices as attributes of calls.
+std::int64_t attribute_of(const Device* device);
+const Device* device_of_attribute(std::int64_t attribute);
 
 // This thread's device for a scope; null: the CPU.
 class DeviceGuard {

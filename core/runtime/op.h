@@ -27,35 +27,35 @@ enum class KernelSet : std::uint8_t { cpu, cuda };
 inline constexpr int kKernelSets = 2;
 inline constexpr const char* kKernelSetNames[] = {"cpu", "cuda"};
 
-// ---- words: the attributes of a call ----
+// ---- attributes of a call ----
 
-// A bool, an integer, a dtype, the bits of a double, or where a list stands: lists follow the
-// attributes, their length first. What is an operand, a number included, is no word: words decide
-// shapes, types and kernels, and do not change between two runs of a captured step.
-using Word = std::int64_t;
-inline constexpr Word kNone = std::numeric_limits<Word>::min();
+// A bool, an integer, a dtype, the bits of a double, or where a list stands. Lists follow the
+// attributes, their length first. Operands, numbers included, are no attributes: these
+// decide shapes, types and kernels, and do not change between two runs of a captured step.
+using Attribute = std::int64_t;
+inline constexpr Attribute kNone = std::numeric_limits<Attribute>::min();
 
-inline Word word_of(double value) { return std::bit_cast<Word>(value); }
-inline Word word_of(DType dtype) { return static_cast<Word>(dtype); }
+inline Attribute attribute_of(double value) { return std::bit_cast<Attribute>(value); }
+inline Attribute attribute_of(DType dtype) { return static_cast<Attribute>(dtype); }
 
 struct List {
-  const Word* first = nullptr;
+  const Attribute* first = nullptr;
   int count = 0;
-  const Word* begin() const { return first; }
-  const Word* end() const { return first + count; }
-  Word operator[](int i) const { return first[i]; }
+  const Attribute* begin() const { return first; }
+  const Attribute* end() const { return first + count; }
+  Attribute operator[](int i) const { return first[i]; }
 };
 
-struct Words {
-  const Word* at = nullptr;
+struct Attributes {
+  const Attribute* at = nullptr;
   int count = 0;
-  Word operator[](int i) const { return at[i]; }
+  Attribute operator[](int i) const { return at[i]; }
   bool none(int i) const { return at[i] == kNone; }
   bool flag(int i) const { return at[i] != 0; }
   double real(int i) const { return std::bit_cast<double>(at[i]); }
   DType dtype(int i) const { return static_cast<DType>(at[i]); }
   DType dtype(int i, DType otherwise) const { return none(i) ? otherwise : dtype(i); }
-  // Of an attribute that is a list or one of some words: the place of that word; -1: a list.
+  // Of an attribute that is a list or one of some strings: the place of that string; -1: a list.
   int choice(int i) const { return at[i] < 0 && !none(i) ? static_cast<int>(~at[i]) : -1; }
   List list(int i) const { return {at + at[i] + 1, static_cast<int>(at[at[i]])}; }
   Dims dims(int i) const;  // raises ValueError for more than kMaxRank
@@ -68,37 +68,39 @@ struct Words {
   }
 };
 
-// Builds words: all attributes first, then the lists that some of them are. The longest are those
+// Builds attributes: all of them first, then the lists that some are. The longest are those
 // of unslice: a range for each axis, and a shape.
-class WordList {
+class AttributeList {
  public:
   static constexpr int kCapacity = 4 * kMaxRank + 16;
-  explicit WordList(int attributes) : count_(attributes) {}
-  // One by one: for so few words the call of memcpy that a compiler makes of the loop takes longer.
-  WordList(const Word* attributes, int count) : count_(count) {
-    for (int i = 0; i < count; ++i) static_cast<volatile Word&>(words_[i]) = attributes[i];
+  explicit AttributeList(int attributes) : count_(attributes) {}
+  // One by one: for so few numbers the call of memcpy that a compiler makes of the loop takes
+  // longer.
+  AttributeList(const Attribute* attributes, int count) : count_(count) {
+    for (int i = 0; i < count; ++i)
+      static_cast<volatile Attribute&>(attributes_[i]) = attributes[i];
   }
-  WordList& set(int i, Word value) {
-    words_[i] = value;
+  AttributeList& set(int i, Attribute value) {
+    attributes_[i] = value;
     return *this;
   }
-  template <class Values> WordList& set_list(int i, const Values& values) {
-    words_[i] = count_;
+  template <class Values> AttributeList& set_list(int i, const Values& values) {
+    attributes_[i] = count_;
     const int length = count_++;
-    for (const auto value : values) push(static_cast<Word>(value));
-    words_[length] = count_ - length - 1;
+    for (const auto value : values) push(static_cast<Attribute>(value));
+    attributes_[length] = count_ - length - 1;
     return *this;
   }
-  operator Words() const { return {words_, count_}; }
+  operator Attributes() const { return {attributes_, count_}; }
 
  private:
-  void push(Word value) {
+  void push(Attribute value) {
     if (count_ == kCapacity) fail_full();
-    words_[count_++] = value;
+    attributes_[count_++] = value;
   }
   [[noreturn]] static void fail_full();
   int count_;
-  Word words_[kCapacity];
+  Attribute attributes_[kCapacity];
 };
 
 // ---- a call ----
@@ -131,7 +133,7 @@ struct Call {
   const Meta* in;
   int inputs;
   const Meta* out;  // once inferred
-  Words words;
+  Attributes attributes;
   DType type = DType::float32;  // what numbers are stored as, and pointwise rows compute in
 };
 
@@ -140,7 +142,7 @@ struct Use {
   const OpRecord& op;
   const Operand* in;
   int inputs;
-  Words words;
+  Attributes attributes;
 };
 
 struct Estimate {
@@ -168,11 +170,11 @@ enum OpFlags : std::uint16_t {
   kBroadcasts = 16,  // inputs of fewer or shorter axes are stretched
   kConstant = 32,    // results depend on no input smoothly: they take no part in the graph
   kInPlace = 64,     // has a form `name_` whose result takes the place of its first operand
-  // The first word is an axis, or a list of axes; operands and results have the same axes, and what
-  // a call does along the others does not depend on their order.
+  // The first attribute is an axis, or a list of axes; operands and results have the same axes, and
+  // what a call does along the others does not depend on their order.
   kAlongAxis = 128,
   kAlongAxes = 256,
-  kAnyOrder = 512  // the same, and no word is an axis: nothing depends on the order of axes
+  kAnyOrder = 512  // the same, and no attribute is an axis: nothing depends on the order of axes
 };
 
 // What autocast does with an op's operands of float32, float16 and bfloat16.
@@ -190,14 +192,14 @@ inline constexpr std::uint16_t kOfStacks = 0x8000;
 struct OpRecord {
   const char* name = nullptr;
   // "(x: Tensor, axis: int = -1) -> Tensor": operands are the parameters that are tensors or
-  // numbers to compute with, words the others, in order.
+  // numbers to compute with, attributes the others, in order.
   const char* signature = nullptr;
   const char* help = nullptr;
   std::uint16_t flags = 0;
   int results = 1;  // internal ones included, which stand behind those that callers get
   // Computes the results of small calls of the usual kind without the steps that others need, and
   // returns true; returns run_in_full (core/ops/engine/apply.h) for all others. Null: run_in_full.
-  bool (*quick)(const OpRecord& op, const Operand* in, int inputs, Words words,
+  bool (*quick)(const OpRecord& op, const Operand* in, int inputs, Attributes attributes,
                 Tensor* out) = nullptr;
   // Answers the call by other ops, or by this one on other operands; false: it is to run as it is.
   // Null: no call is rewritten.

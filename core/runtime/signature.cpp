@@ -90,9 +90,9 @@ Signature parse(const char* signature) {
       continue;
     }
     Parameter& parameter = out.parameters.emplace_back(parse_parameter(part, keyword_only));
-    parameter.slot = parameter.is_operand() ? out.operands++
-                     : parameter.is_word()  ? out.words++
-                                            : 0;
+    parameter.slot = parameter.is_operand()     ? out.operands++
+                     : parameter.is_attribute() ? out.attributes++
+                                                : 0;
     out.sequences += parameter.kind == ParameterKind::tensors;
   }
   return out;

@@ -184,7 +184,8 @@ TW_TEST(positions_keep_to_the_counts_they_are_given) {
   const Tensor counts = arange(0, 6, 5, DType::int64);  // 0 and 5
   for (const int value : {0, 1}) {
     const Tensor mask = full({2, 10}, value, DType::bool_);
-    const Tensor y = apply(kNonzeroPositions, {mask, counts}, WordList(2).set(0, 20).set(1, 5));
+    const Tensor y =
+        apply(kNonzeroPositions, {mask, counts}, AttributeList(2).set(0, 20).set(1, 5));
     CHECK(y.shape() == (Shape{2, 5}));
     for (std::int64_t i = 0; i < 5; ++i) {
       CHECK_EQ(Access().as<std::int64_t>(y)[i], 0);

@@ -49,7 +49,7 @@ template <class T> struct Model {
   }
   // Takes three steps of the op, with number and settings, and of formula(number, p, g, s1, s2).
   template <class Formula>
-  void check(const OpRecord& op, int states, double lr, Words words, Formula formula) {
+  void check(const OpRecord& op, int states, double lr, Attributes attributes, Formula formula) {
     for (int number = 1; number <= 3; ++number) {
       std::vector<Operand> in;
       for (std::size_t i = 0; i < p.size(); ++i) {
@@ -58,7 +58,7 @@ template <class T> struct Model {
         for (int k = 0; k < states; ++k) in.push_back(s[k][i]);
       }
       in.insert(in.end(), {number, lr});
-      apply(op, in.data(), static_cast<int>(in.size()), words, nullptr);
+      apply(op, in.data(), static_cast<int>(in.size()), attributes, nullptr);
       for (std::size_t i = 0; i < p.size(); ++i) {
         const auto now = values(p[i]), gradient = values(g[i]);
         for (std::size_t j = 0; j < now.size(); ++j) {
@@ -74,10 +74,12 @@ template <class T> struct Model {
 constexpr double kLr = 0.1;
 
 template <class T> void check_sgd(double momentum, double dampening, double decay, bool nesterov) {
-  const Word plain[] = {word_of(decay)},
-             words[] = {word_of(momentum), word_of(dampening), word_of(decay)};
+  const Attribute plain[] = {attribute_of(decay)},
+                  attributes[] = {attribute_of(momentum), attribute_of(dampening),
+                                  attribute_of(decay)};
   const OpRecord& op = momentum == 0 ? k_sgd_step : nesterov ? k_nesterov_step : k_momentum_step;
-  Model<T>().check(op, momentum != 0, kLr, momentum == 0 ? Words{plain, 1} : Words{words, 3},
+  Model<T>().check(op, momentum != 0, kLr,
+                   momentum == 0 ? Attributes{plain, 1} : Attributes{attributes, 3},
                    [&](int number, double& p, double g, double& m, double&) {
                      g += decay * p;
                      m = number == 1 ? g : momentum * m + (1 - dampening) * g;
@@ -86,8 +88,9 @@ template <class T> void check_sgd(double momentum, double dampening, double deca
 }
 template <class T> void check_adam(bool decoupled) {
   constexpr double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, decay = 0.1;
-  const Word words[] = {word_of(beta1), word_of(beta2), word_of(eps), word_of(decay), decoupled};
-  Model<T>().check(k_adam_step, 2, kLr, {words, 5},
+  const Attribute attributes[] = {attribute_of(beta1), attribute_of(beta2), attribute_of(eps),
+                                  attribute_of(decay), decoupled};
+  Model<T>().check(k_adam_step, 2, kLr, {attributes, 5},
                    [&](int number, double& p, double g, double& m, double& v) {
                      if (decoupled)
                        p *= 1 - kLr * decay;
@@ -101,8 +104,8 @@ template <class T> void check_adam(bool decoupled) {
 }
 template <class T> void check_adagrad() {
   constexpr double eps = 1e-10, decay = 0.01, lr_decay = 0.1;
-  const Word words[] = {word_of(eps), word_of(decay), word_of(lr_decay)};
-  Model<T>().check(k_adagrad_step, 1, kLr, {words, 3},
+  const Attribute attributes[] = {attribute_of(eps), attribute_of(decay), attribute_of(lr_decay)};
+  Model<T>().check(k_adagrad_step, 1, kLr, {attributes, 3},
                    [&](int number, double& p, double g, double& sum, double&) {
                      g += decay * p;
                      sum += g * g;

@@ -80,8 +80,8 @@ const char* refuses(const Call& call) {
 }
 
 const Kernel& choose_rung(const ConvolutionProblem& p) {
-  constexpr int kWords = 23;
-  using Cache = ChoiceCache<kWords>;
+  constexpr int kAttributes = 23;
+  using Cache = ChoiceCache<kAttributes>;
   // On the heap: static TLS space is scarce for libraries that are loaded late (dlopen).
   thread_local std::unique_ptr<Cache> cache;
   if (!cache) [[unlikely]]

@@ -378,7 +378,7 @@ void set_up_unslice(const Call& call, void* problem) {
   p.window.shape.assign(*x.shape);
   p.window.x_strides.assign(*x.strides);
   const Strides whole = contiguous_strides(*y.shape);
-  const List ranges = call.words.list(0);
+  const List ranges = call.attributes.list(0);
   int64_t offset = 0;
   for (int i = 0; i < y.rank(); ++i) {
     if (x.size(i) > 0) offset += ranges[3 * i] * whole[i];
@@ -409,7 +409,7 @@ struct SequenceProblem {
   void* y;
 };
 void set_up_sequence(const Call& call, void* problem) {
-  const Words& w = call.words;
+  const Attributes& w = call.attributes;
   *static_cast<SequenceProblem*>(problem) = {call.out[0].dtype, w[0],      w.flag(2), w.flag(3),
                                              w.flag(4),         w[5],      w[6],      w.real(5),
                                              w.real(6),         w.real(7), nullptr};

@@ -33,7 +33,7 @@ void set_up(const Call& call, void* problem) {
   p.rows = x.size(x.rank() - 2);
   p.columns = x.size(x.rank() - 1);
   // Diagonals beyond the matrix are all alike, and so do not overflow.
-  p.diagonal = std::clamp(call.words[0], -p.rows - 1, p.columns + 1);
+  p.diagonal = std::clamp(call.attributes[0], -p.rows - 1, p.columns + 1);
   p.shape.assign(*x.shape);
   p.strides.assign(*x.strides);
 }

@@ -28,8 +28,8 @@ void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   int64_t outer = 1, inner = 1;
   for (int i = 0; i < x.rank(); ++i) {
-    if (i < call.words[0]) outer *= x.size(i);
-    if (i > call.words[0]) inner *= x.size(i);
+    if (i < call.attributes[0]) outer *= x.size(i);
+    if (i > call.attributes[0]) inner *= x.size(i);
   }
   *static_cast<Problem*>(problem) = {x.dtype, outer, inner, nullptr, nullptr, nullptr};
 }

@@ -411,7 +411,7 @@ const char* refuses(const Call& call) {
 }
 Problem& set_up(const Call& call, void* problem) {
   const Meta &x1 = call.in[0], &x2 = call.in[1];
-  const double p = call.words.real(0);
+  const double p = call.attributes.real(0);
   return *new (problem) Problem{.dtype = x1.dtype,
                                 .metric = metric_of(p),
                                 .swapped = false,
@@ -492,7 +492,7 @@ void register_pair_distances_kernels() {
   add_kernel<Problem>(
       "pair_distances_backward", "tiles of the gradient, terms from their differences",
       [](const Call& call) {
-        const Metric metric = metric_of(call.words.real(0));
+        const Metric metric = metric_of(call.attributes.real(0));
         const bool sums = metric != Metric::count && metric != Metric::largest;
         return sums ? refuses(call) : "the gradients of these metrics are no sums of slopes";
       },

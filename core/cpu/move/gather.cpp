@@ -250,7 +250,7 @@ struct TakeProblem {
   const char* x;
   char* y;
 };
-int take_axis(const Call& call) { return static_cast<int>(call.words[0]); }
+int take_axis(const Call& call) { return static_cast<int>(call.attributes[0]); }
 void set_up_take(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   const int axis = take_axis(call);
@@ -395,7 +395,7 @@ struct IndexProblem {
   int64_t* y;
 };
 void set_up_indices(const Call& call, void* problem) {
-  const Words& w = call.words;
+  const Attributes& w = call.attributes;
   *static_cast<IndexProblem*>(problem) = {call.in[0].count, w[0],   w[1], w.flag(2), w[3],
                                           nullptr,          nullptr};
 }

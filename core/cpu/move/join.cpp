@@ -49,7 +49,7 @@ const char* refuses(const Call& call) {
 
 void set_up(const Call& call, void* memory) {
   const Meta& y = call.out[0];
-  const int axis = normalize_axis(call.words[0], y.rank(), call.op->name);
+  const int axis = normalize_axis(call.attributes[0], y.rank(), call.op->name);
   Problem& p = *new (memory) Problem{.count = call.inputs, .rows = 1, .row_bytes = 0};
   for (int i = 0; i < axis; ++i) p.rows *= y.size(i);
   for (int i = 0; i < p.count; ++i) {

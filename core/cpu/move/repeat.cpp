@@ -23,8 +23,8 @@ struct RunsProblem {
   int64_t* y;
 };
 void set_up_runs(const Call& call, void* problem) {
-  *static_cast<RunsProblem*>(problem) = {call.in[0].count, call.words[0], call.words.flag(1),
-                                         nullptr, nullptr};
+  *static_cast<RunsProblem*>(problem) = {call.in[0].count, call.attributes[0],
+                                         call.attributes.flag(1), nullptr, nullptr};
 }
 void bind_runs(void* problem, void* const* at) {
   RunsProblem& p = *static_cast<RunsProblem*>(problem);

@@ -29,7 +29,7 @@ struct AlongProblem {
   DType dtype;
   int rank;
   int64_t axis, extent, axis_step;  // of the indexed array
-  Word kind, user;                  // as the signatures list them
+  Attribute kind, user;             // as the signatures list them
   Axis axes[kMaxRank];
   PlainDims shape, steps;  // of what a scatter copies first
   const void* x;
@@ -64,7 +64,7 @@ void set_axes(AlongProblem& p, const Meta& index, const Strides& indexed, const 
   constexpr const char* kUsers[] = {"gather",      "take_along_axis", "scatter",
                                     "scatter_add", "scatter_reduce",  "index_select",
                                     "index_add",   "index_copy",      "index_fill"};
-  if (p.user == static_cast<Word>(std::size(kUsers)))
+  if (p.user == static_cast<Attribute>(std::size(kUsers)))
     fail(ErrorKind::value, "masked_scatter: the mask selects more elements than source has");
   fail(ErrorKind::index, kUsers[p.user], ": index ", index, " is out of range for axis ", p.axis,
        " with size ", p.extent);
@@ -242,12 +242,12 @@ template <class Join, class T> void scatter(const AlongProblem& p) {
 void set_up_gather(const Call& call, void* problem) {
   AlongProblem& p = *static_cast<AlongProblem*>(problem);
   const Meta &x = call.in[0], &index = call.in[1], &y = call.out[0];
-  const int axis = static_cast<int>(call.words[0]);
+  const int axis = static_cast<int>(call.attributes[0]);
   p.dtype = x.dtype;
   p.axis = axis;
   p.extent = x.size(axis);
   p.axis_step = (*x.strides)[axis];
-  p.user = call.words[1];
+  p.user = call.attributes[1];
   set_axes(p, index, *x.strides, *y.strides, axis);
 }
 void bind_gather(void* problem, void* const* at) {
@@ -256,17 +256,17 @@ void bind_gather(void* problem, void* const* at) {
   p.index = static_cast<const int64_t*>(at[1]);
   p.y = at[2];
 }
-// Words: axis, user; then the kind of a reduction.
-template <Word kind> void set_up_scatter(const Call& call, void* problem) {
+// Attributes: axis, user; then the kind of a reduction.
+template <Attribute kind> void set_up_scatter(const Call& call, void* problem) {
   AlongProblem& p = *static_cast<AlongProblem*>(problem);
   const Meta &x = call.in[0], &index = call.in[1], &src = call.in[2], &y = call.out[0];
-  const int axis = static_cast<int>(call.words[0]);
+  const int axis = static_cast<int>(call.attributes[0]);
   p.dtype = x.dtype;
   p.axis = axis;
   p.extent = x.size(axis);
   p.axis_step = (*y.strides)[axis];
-  p.user = call.words[1];
-  p.kind = kind < 0 ? call.words[2] : kind;
+  p.user = call.attributes[1];
+  p.kind = kind < 0 ? call.attributes[2] : kind;
   p.shape.assign(*x.shape);
   p.steps.assign(*x.strides);
   set_axes(p, index, *y.strides, *src.strides, axis);
@@ -303,7 +303,7 @@ void run_assign(const void* problem) {
   copy_target(p);
   visit_size(size_of(p.dtype), [&](auto sample) { scatter<Second, decltype(sample)>(p); });
 }
-enum Kind : Word { kProduct, kLargest, kSmallest, kSum };
+enum Kind : Attribute { kProduct, kLargest, kSmallest, kSum };
 void run_scatter(const void* problem) {
   const auto& p = *static_cast<const AlongProblem*>(problem);
   copy_target(p);

@@ -139,16 +139,16 @@ const char* refuses(const Call& call) {
   }
   return nullptr;
 }
-// Words: groups, channels, inner, eps, centered.
+// Attributes: groups, channels, inner, eps, centered.
 void set_up(const Call& call, void* problem) {
   NormProblem& p = *new (problem) NormProblem{};
-  const Words words = call.words;
+  const Attributes attributes = call.attributes;
   p.dtype = call.in[0].dtype;
-  p.groups = words[0];
-  p.channels = words[1];
-  p.inner = words[2];
-  p.eps = words.real(3);
-  p.centered = words.flag(4);
+  p.groups = attributes[0];
+  p.channels = attributes[1];
+  p.inner = attributes[2];
+  p.eps = attributes.real(3);
+  p.centered = attributes.flag(4);
   const int64_t of_place = p.groups * p.channels * p.inner;
   p.outer = of_place ? call.in[0].count / of_place : 0;
 }
@@ -164,7 +164,7 @@ template <bool of_channels> void bind(void* problem, void* const* at) {
 }
 void set_up_backward(const Call& call, void* problem) {
   set_up(call, problem);
-  static_cast<NormProblem*>(problem)->affine = call.words.flag(5);
+  static_cast<NormProblem*>(problem)->affine = call.attributes.flag(5);
 }
 void bind_backward(void* problem, void* const* at) {
   NormProblem& p = *static_cast<NormProblem*>(problem);

@@ -329,7 +329,7 @@ SoftmaxShape shape_of(const Meta& x, std::uint32_t reduced) {
 }
 std::uint32_t reduced_by(const Call& call) {
   const int rank = call.in[0].rank();
-  return 1u << (rank ? normalize_axis(call.words[0], rank, call.op->name) : 0);
+  return 1u << (rank ? normalize_axis(call.attributes[0], rank, call.op->name) : 0);
 }
 const char* refuses(const Call& call) {
   for (int i = 0; i < call.inputs; ++i) {
@@ -371,7 +371,7 @@ const char* refuses_axes(const Call& call) {
   if (const char* why = refuses(call)) return why;
   const Meta& x = call.in[0];
   AxesSplit axes;
-  if (!axes.split(*x.shape, call.words.axes(0, x.rank(), call.op->name)))
+  if (!axes.split(*x.shape, call.attributes.axes(0, x.rank(), call.op->name)))
     return "axes that are no neighbours are moved by copies";
   const bool few = axes.outer * axes.inner < kFewGroups || is_batch_invariant();
   const bool alone = few && axes.n > kLongGroup;
@@ -379,7 +379,7 @@ const char* refuses_axes(const Call& call) {
 }
 void set_up_axes(const Call& call, void* problem) {
   const Meta& x = call.in[0];
-  set_shape(problem, x, call.words.axes(0, x.rank(), call.op->name));
+  set_shape(problem, x, call.attributes.axes(0, x.rank(), call.op->name));
 }
 template <int arrays> void bind(void* problem, void* const* at) {
   for (int i = 0; i < arrays; ++i) static_cast<Problem*>(problem)->at[i] = at[i];
@@ -415,7 +415,7 @@ struct LossProblem {
 LossProblem& fresh(const Call& call, void* problem) {
   LossProblem& p = *new (problem) LossProblem{};
   const Meta& x = call.in[0];
-  p.rows = {x.dtype, x.size(0), x.size(1), nullptr, nullptr, call.words[0]};
+  p.rows = {x.dtype, x.size(0), x.size(1), nullptr, nullptr, call.attributes[0]};
   return p;
 }
 void set_up_losses(const Call& call, void* problem) { fresh(call, problem); }

@@ -61,8 +61,8 @@ struct Problem {
   int row, count;
   DType types[2] = {};  // of step and lr; a change has the latter alone
   const void* numbers[2] = {};
-  int words = 0;
-  Word word[8] = {};
+  int attributes = 0;
+  Attribute attribute[8] = {};
   ParameterSlice* slices() { return reinterpret_cast<ParameterSlice*>(this + 1); }
   const ParameterSlice* slices() const { return reinterpret_cast<const ParameterSlice*>(this + 1); }
 };
@@ -80,8 +80,8 @@ template <int row, int states> void set_up(const Call& call, void* memory) {
   constexpr int operands = Row<states>::operands, numbers = Row<states>::numbers;
   Problem& p = *new (memory) Problem{.row = row, .count = Row<states>::parameters(call)};
   for (int i = 2 - numbers; i < 2; ++i) p.types[i] = call.in[call.inputs - 2 + i].dtype;
-  p.words = call.words.count;
-  for (int i = 0; i < p.words; ++i) p.word[i] = call.words[i];
+  p.attributes = call.attributes.count;
+  for (int i = 0; i < p.attributes; ++i) p.attribute[i] = call.attributes[i];
   for (int i = 0; i < p.count; ++i) {
     const Meta& param = call.in[i * operands];
     new (p.slices() + i) ParameterSlice{.dtype = param.dtype, .n = param.count};
@@ -109,7 +109,8 @@ void run(const void* problem) {
   const auto& p = *static_cast<const Problem*>(problem);
   double factors[kMaxFactors] = {};
   const double step = p.numbers[0] ? number_value(p.types[0], p.numbers[0]) : 1;
-  kUpdateFactors[p.row](step, number_value(p.types[1], p.numbers[1]), {p.word, p.words}, factors);
+  kUpdateFactors[p.row](step, number_value(p.types[1], p.numbers[1]), {p.attribute, p.attributes},
+                        factors);
   int64_t total = 0;
   for (int i = 0; i < p.count; ++i) total += p.slices()[i].n;
   const UpdateTable& table = *active_kernels().update;

@@ -25,7 +25,7 @@ template <class T> struct At {
 template <class T> struct Update {
   using V = Vec<T>;
   static TW_INLINE V weighted(V f, V x) { return f * where(f == 0, 0, x); }
-#define TW_UPDATE(name, arrays, tensors, words, help, factors, update)                             \
+#define TW_UPDATE(name, arrays, tensors, attributes, help, factors, update)                        \
   static TW_INLINE void name##_at(At<T> here, const V(&f)[kMaxFactors], const ParameterSlice& s) { \
     V p = here.load(s.param);                                                                      \
     [[maybe_unused]] V g = arrays >= 0 ? here.load(s.grad) : p;                                    \

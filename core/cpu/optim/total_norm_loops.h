@@ -149,12 +149,12 @@ std::uint32_t problem_bytes(const Call& call) {
   return static_cast<std::uint32_t>(sizeof(Problem) + sizeof(Slice) * call.inputs);
 }
 const char* refuses(const Call& call) {
-  const double order = call.words.real(0);
+  const double order = call.attributes.real(0);
   const bool known = order == 1 || order == 2 || order == std::numeric_limits<double>::infinity();
   return known ? nullptr : "kernels are for the orders 1, 2 and inf";
 }
 void set_up(const Call& call, void* memory) {
-  const double order = call.words.real(0);
+  const double order = call.attributes.real(0);
   const NormTerms terms = order == 1   ? NormTerms::magnitudes
                           : order == 2 ? NormTerms::squares
                                        : NormTerms::largest;

@@ -44,7 +44,7 @@ void set_up_rows(const Call& call, RowsProblem& p) {
 void set_up_sort(const Call& call, void* problem) {
   auto& p = *static_cast<RowsProblem*>(problem);
   set_up_rows(call, p);
-  p.flag = call.words.flag(0);
+  p.flag = call.attributes.flag(0);
 }
 void bind_sort(void* problem, void* const* at) {
   auto& p = *static_cast<RowsProblem*>(problem);
@@ -114,13 +114,13 @@ void run_sort_places(const void* problem) {
 
 // ---- the first of rows ----
 
-// Words: k, largest, sorted.
+// Attributes: k, largest, sorted.
 void set_up_topk(const Call& call, void* problem) {
   auto& p = *static_cast<RowsProblem*>(problem);
   set_up_rows(call, p);
-  p.k = call.words[0];
-  p.flag = call.words.flag(1);
-  p.sorted = call.words.flag(2);
+  p.k = call.attributes[0];
+  p.flag = call.attributes.flag(1);
+  p.sorted = call.attributes.flag(2);
 }
 double cost_of_selection(const void* problem) {
   const auto& p = *static_cast<const RowsProblem*>(problem);
@@ -188,12 +188,12 @@ void run_topk(const void* problem) {
   });
 }
 
-// Words: which (in the order of the signature), k.
-enum Which : Word { kNth, kMedian, kNanMedian };
+// Attributes: which (in the order of the signature), k.
+enum Which : Attribute { kNth, kMedian, kNanMedian };
 void set_up_kth(const Call& call, void* problem) {
   auto& p = *static_cast<RowsProblem*>(problem);
   set_up_rows(call, p);
-  p.k = call.words[0] == kNth ? call.words[1] : -call.words[0];
+  p.k = call.attributes[0] == kNth ? call.attributes[1] : -call.attributes[0];
 }
 // From 0 on. NaN counts as the median of rows that have one.
 template <class F> int64_t place_in_order(const RowsProblem& p, F is_nan) {
@@ -273,7 +273,7 @@ struct SearchProblem {
 void set_up_search(const Call& call, void* problem) {
   const Meta &x = call.in[0], &values = call.in[1];
   auto& p = *static_cast<SearchProblem*>(problem);
-  p = {.dtype = x.dtype, .right = call.words.flag(0), .n = x.size(x.rank() - 1)};
+  p = {.dtype = x.dtype, .right = call.attributes.flag(0), .n = x.size(x.rank() - 1)};
   p.rows = x.rank() == 1 ? 1 : element_count(*x.shape) / std::max<int64_t>(p.n, 1);
   if (x.rank() > 1 && p.n == 0) p.rows = 1;
   p.queries = p.rows ? values.count / p.rows : 0;
@@ -395,7 +395,7 @@ void run_last_bin(const void* problem) {
 
 void set_up_bins(const Call& call, void* problem) {
   *static_cast<BinsProblem*>(problem) = {
-      .dtype = call.in[0].dtype, .n = call.in[0].count, .bins = call.words[0]};
+      .dtype = call.in[0].dtype, .n = call.in[0].count, .bins = call.attributes[0]};
 }
 void add_counts(int64_t parts, int64_t bins, const int64_t* counts, int64_t* y) {
   for (int64_t part = 0; part < parts; ++part)

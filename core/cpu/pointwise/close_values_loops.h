@@ -139,9 +139,14 @@ const char* refuses(const Call& call) {
 }
 void set_up(const Call& call, void* problem) {
   const Meta& a = call.in[0];
-  *static_cast<Problem*>(problem) = {
-      a.dtype, a.count, call.words.real(0), call.words.real(1), call.words.flag(2), nullptr,
-      nullptr, nullptr};
+  *static_cast<Problem*>(problem) = {a.dtype,
+                                     a.count,
+                                     call.attributes.real(0),
+                                     call.attributes.real(1),
+                                     call.attributes.flag(2),
+                                     nullptr,
+                                     nullptr,
+                                     nullptr};
 }
 void bind(void* problem, void* const* at) {
   Problem& p = *static_cast<Problem*>(problem);

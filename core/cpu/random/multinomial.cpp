@@ -27,8 +27,8 @@ struct CheckProblem {
 };
 void set_up_check(const Call& call, void* problem) {
   const Meta& p = call.in[0];
-  *static_cast<CheckProblem*>(problem) = {p.size(0),          p.size(1), call.words[0],
-                                          call.words.flag(1), nullptr,   nullptr};
+  *static_cast<CheckProblem*>(problem) = {
+      p.size(0), p.size(1), call.attributes[0], call.attributes.flag(1), nullptr, nullptr};
 }
 void bind_check(void* problem, void* const* at) {
   auto& c = *static_cast<CheckProblem*>(problem);
@@ -71,7 +71,7 @@ struct DrawnProblem {
 };
 void set_up_drawn(const Call& call, void* problem) {
   const Meta& p = call.in[0];
-  *static_cast<DrawnProblem*>(problem) = {p.size(0), p.size(1), call.words[0],
+  *static_cast<DrawnProblem*>(problem) = {p.size(0), p.size(1), call.attributes[0],
                                           nullptr,   nullptr,   nullptr};
 }
 void bind_drawn(void* problem, void* const* at) {

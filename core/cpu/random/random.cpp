@@ -148,7 +148,7 @@ void register_random_kernels() {
   add_kernel<RandomProblem>(
       "random_uniform", kHelp, nullptr,
       [](const Call& call, void* problem) {
-        fresh(call, problem).bits = static_cast<int>(call.words[2]);
+        fresh(call, problem).bits = static_cast<int>(call.attributes[2]);
       },
       bind_made, cost_ns, run_uniform, 1);
   add_kernel<RandomProblem>(
@@ -159,8 +159,8 @@ void register_random_kernels() {
       "random_integers", kHelp, nullptr,
       [](const Call& call, void* problem) {
         RandomProblem& p = fresh(call, problem);
-        p.low = call.words[1];
-        p.span = static_cast<std::uint64_t>(call.words[2]) - static_cast<std::uint64_t>(p.low);
+        p.low = call.attributes[1];
+        p.span = static_cast<std::uint64_t>(call.attributes[2]) - static_cast<std::uint64_t>(p.low);
       },
       bind_made, cost_ns, run_integers, 1);
   add_kernel<RandomProblem>(
@@ -171,7 +171,7 @@ void register_random_kernels() {
       "dropout_by", kHelp, refuses_narrow,
       [](const Call& call, void* problem) {
         RandomProblem& p = fresh(call, problem);
-        p.keep = 1 - call.words.real(0);
+        p.keep = 1 - call.attributes.real(0);
         p.scale = p.keep > 0 ? 1 / p.keep : 1;
       },
       bind_dropout, cost_ns, run_dropout, 3);

@@ -35,7 +35,7 @@ struct Problem {
 bool splits(const Call& call, Problem& p) {
   const Meta& x = call.in[0];
   AxesSplit axes;
-  const bool neighbours = axes.split(*x.shape, call.words.axes(0, x.rank(), call.op->name));
+  const bool neighbours = axes.split(*x.shape, call.attributes.axes(0, x.rank(), call.op->name));
   p.outer = axes.outer;
   p.n = axes.n;
   p.inner = axes.inner;

@@ -64,8 +64,8 @@ template <ReduceOp op, ReduceFinish finish> void set_up(const Call& call, void* 
     p.reduced_strides.push_back(1);
     return;
   }
-  const std::uint32_t reduced = is_arg(op) ? call.words.axis(0, x.rank(), call.op->name)
-                                           : call.words.axes(0, x.rank(), call.op->name);
+  const std::uint32_t reduced = is_arg(op) ? call.attributes.axis(0, x.rank(), call.op->name)
+                                           : call.attributes.axes(0, x.rank(), call.op->name);
   if (by_place) return set_axes_by_place(x, reduced, p);
   for (int i = 0; i < x.rank(); ++i) {
     const bool is_reduced = reduced >> i & 1;
@@ -122,7 +122,8 @@ const char* refuses_products(const Call& call) {
 // Of a row with terms, whose third attribute is the type that they are converted to: loops widen
 // floating ones.
 const char* refuses(const Call& call) {
-  const DType terms = call.in[0].dtype, type = call.words.none(2) ? terms : call.words.dtype(2);
+  const DType terms = call.in[0].dtype,
+              type = call.attributes.none(2) ? terms : call.attributes.dtype(2);
   const bool widens = is_floating(terms) && is_floating(type) && size_of(type) > size_of(terms);
   return type == terms || widens ? nullptr : kOtherType;
 }

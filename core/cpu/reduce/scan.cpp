@@ -23,9 +23,9 @@ struct Layout {
   int64_t outer, n, inner;
   bool are_rows;  // else columns
 };
-Layout layout_of(const Meta& x, Word axis_word) {
+Layout layout_of(const Meta& x, Attribute axis_attribute) {
   AxesSplit axes;
-  axes.split(*x.shape, 1u << axis_word);
+  axes.split(*x.shape, 1u << axis_attribute);
   return {axes.outer, axes.n, axes.inner, axes.are_rows};
 }
 
@@ -198,7 +198,7 @@ const char* refuses(const Call& call) {
 }
 template <ScanKind kind> void set_up(const Call& call, void* problem) {
   *static_cast<ScanProblem*>(problem) = {
-      call.in[0].dtype, kind,   call.words.flag(1), layout_of(call.in[0], call.words[0]),
+      call.in[0].dtype, kind,   call.attributes.flag(1), layout_of(call.in[0], call.attributes[0]),
       nullptr,          nullptr};
 }
 void bind(void* problem, void* const* at) {
@@ -231,9 +231,12 @@ struct RecurrenceProblem {
   char* y;
 };
 void set_up_recurrence(const Call& call, void* problem) {
-  *static_cast<RecurrenceProblem*>(problem) = {
-      call.in[0].dtype, call.words.flag(1), layout_of(call.in[0], call.words[0]), nullptr, nullptr,
-      nullptr};
+  *static_cast<RecurrenceProblem*>(problem) = {call.in[0].dtype,
+                                               call.attributes.flag(1),
+                                               layout_of(call.in[0], call.attributes[0]),
+                                               nullptr,
+                                               nullptr,
+                                               nullptr};
 }
 void bind_recurrence(void* problem, void* const* at) {
   auto& p = *static_cast<RecurrenceProblem*>(problem);
@@ -266,7 +269,7 @@ struct ExtremesProblem {
 };
 template <bool largest> void set_up_extremes(const Call& call, void* problem) {
   const Meta& x = call.in[0];
-  const int axis = x.rank() ? normalize_axis(call.words[0], x.rank(), call.op->name) : 0;
+  const int axis = x.rank() ? normalize_axis(call.attributes[0], x.rank(), call.op->name) : 0;
   *static_cast<ExtremesProblem*>(problem) = {x.dtype, largest, layout_of(x, axis),
                                              nullptr, nullptr, nullptr};
 }

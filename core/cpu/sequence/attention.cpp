@@ -97,8 +97,8 @@ void set_up(const Call& call, void* problem) {
              .mask_column = mask.absent ? 0 : (*mask.strides)[batch + 1],
              .bool_mask = !mask.absent && is_bool(mask.dtype),
              .has_mask = !mask.absent,
-             .causal = call.words.flag(0),
-             .scale = call.words.real(1)};
+             .causal = call.attributes.flag(0),
+             .scale = call.attributes.real(1)};
   p.heads = 1;
   for (int i = 0; i < batch; ++i) {
     p.heads *= q.size(i);
@@ -244,7 +244,7 @@ void set_up_cache(const Call& call, void* problem) {
   p.shape.keys = keys.size(2);
   p.shape.size = q.size(3);
   p.shape.value_size = values.size(3);
-  p.shape.scale = call.words.none(0) ? standard : call.words.real(0);
+  p.shape.scale = call.attributes.none(0) ? standard : call.attributes.real(0);
   p.rows = q.size(2), p.batch = keys.size(0), p.heads = keys.size(1);
   p.groups = q.size(1) / p.heads;
   Steps* const steps[] = {&p.q, &p.k, &p.v};

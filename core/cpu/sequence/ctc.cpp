@@ -153,7 +153,7 @@ template <int first> void set_up(const Call& call, void* problem) {
   p.batch = x.size(1);
   p.classes = x.size(2);
   p.width = targets.size(1);
-  p.blank = call.words[0];
+  p.blank = call.attributes[0];
 }
 void bind_inputs(PathsProblem& p, void* const* at) {
   p.log_probs = at[0];
@@ -178,9 +178,9 @@ void register_ctc_kernels() {
       [](const Call& call, void* problem) {
         *static_cast<TargetsProblem*>(problem) = {call.in[0].size(0),
                                                   call.in[0].size(1),
-                                                  call.words[0],
-                                                  call.words[1],
-                                                  call.words[2],
+                                                  call.attributes[0],
+                                                  call.attributes[1],
+                                                  call.attributes[2],
                                                   nullptr,
                                                   nullptr,
                                                   nullptr,

@@ -104,22 +104,22 @@ const char* refuses(const Call& call) {
   return nullptr;
 }
 
-// Words: cell, reverse.
+// Attributes: cell, reverse.
 RecurrentProblem& fresh(const Call& call, const Meta& y_or_x, int64_t hidden, void* problem) {
   RecurrentProblem& p = *new (problem) RecurrentProblem{};
   p.dtype = call.in[0].dtype;
-  p.cell = static_cast<RecurrentCell>(call.words[0]);
-  p.reverse = call.words.flag(1);
+  p.cell = static_cast<RecurrentCell>(call.attributes[0]);
+  p.reverse = call.attributes.flag(1);
   p.steps = y_or_x.size(0);
   p.batch = y_or_x.size(1);
   p.hidden = hidden;
   return p;
 }
-// Words: also whether it keeps what the gradient reads.
+// Attributes: also whether it keeps what the gradient reads.
 void set_up_forward(const Call& call, void* problem) {
   RecurrentProblem& p = fresh(call, call.in[0], call.in[2].size(1), problem);
   p.in = call.in[0].size(2);
-  p.keeps = call.words.flag(2);
+  p.keeps = call.attributes.flag(2);
 }
 void bind_forward(void* problem, void* const* at) {
   RecurrentProblem& p = *static_cast<RecurrentProblem*>(problem);
@@ -130,15 +130,15 @@ void bind_forward(void* problem, void* const* at) {
   p.kept = p.keeps && kept_of(p) ? at[9] : nullptr;
 }
 // Inputs: y, c, kept, weight, h0, c0, dy, dc, dkept, x, weight_ih; results: dx, both weights'
-// gradients, both biases', those of first states. Words: also whether dx is that of products, and
-// which of the states' weight and the biases are wanted.
+// gradients, both biases', those of first states. Attributes: also whether dx is that of products,
+// and which of the states' weight and the biases are wanted.
 void set_up_backward(const Call& call, void* problem) {
   RecurrentProblem& p = fresh(call, call.in[0], call.in[0].size(2), problem);
   const Meta &x = call.in[9], &weight_ih = call.in[10];
   p.in = !x.absent ? x.size(2) : !weight_ih.absent ? weight_ih.size(1) : 0;
-  p.gives_products = call.words.flag(2);
-  p.gives_weight = call.words.flag(3);
-  p.gives_biases = call.words.flag(4);
+  p.gives_products = call.attributes.flag(2);
+  p.gives_weight = call.attributes.flag(3);
+  p.gives_biases = call.attributes.flag(4);
 }
 void bind_backward(void* problem, void* const* at) {
   RecurrentProblem& p = *static_cast<RecurrentProblem*>(problem);

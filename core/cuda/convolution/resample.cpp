@@ -15,7 +15,7 @@ const char* refuses(const Call& call) { return refuses_narrow(call.in[0].dtype);
 
 // ---- sizes ----
 
-enum Method : Word { kNearest, kNearestExact, kLinear, kCubic };
+enum Method : Attribute { kNearest, kNearestExact, kLinear, kCubic };
 
 // The parameter of core/cuda/convolution/resample.cuh.
 struct Axis {
@@ -34,7 +34,7 @@ struct Resample {
 struct Problem {
   Resample parameter;
   DType dtype;
-  Word method;
+  Attribute method;
   bool transposed;
 };
 
@@ -54,23 +54,23 @@ void finish(Axis& a, const Problem& p) {
     a.taps = static_cast<int64_t>(2 * reach);
   a.taps = std::min(a.taps, a.from);
 }
-// Words: image, size, method, align_corners, antialias, the scales of three axes, transposed.
+// Attributes: image, size, method, align_corners, antialias, the scales of three axes, transposed.
 void set_up(const Call& call, void* problem) {
   Problem& p = *new (problem) Problem{};
   const Meta& x = call.in[0];
-  const List image = call.words.list(0), size = call.words.list(1);
+  const List image = call.attributes.list(0), size = call.attributes.list(1);
   p.dtype = x.dtype;
-  p.method = call.words[2];
-  p.transposed = call.words.flag(8);
-  p.parameter.align_corners = call.words.flag(3);
-  p.parameter.antialias = call.words.flag(4);
+  p.method = call.attributes[2];
+  p.transposed = call.attributes.flag(8);
+  p.parameter.align_corners = call.attributes.flag(3);
+  p.parameter.antialias = call.attributes.flag(4);
   p.parameter.count = call.out[0].count;
   const int missing = 3 - image.count;  // axes of size 1, which come first
   for (int d = 0; d < 3; ++d) {
     Axis& a = p.parameter.axes[d];
     a.from = d < missing ? 1 : image[d - missing];
     a.to = d < missing ? 1 : size[d - missing];
-    a.scale = d < missing ? 0 : call.words.real(5 + d - missing);
+    a.scale = d < missing ? 0 : call.attributes.real(5 + d - missing);
     finish(a, p);
   }
 }

@@ -39,21 +39,21 @@ Windows& set_up(const Call& call, void* problem) {
   Windows& w = p.parameter;
   w.count = call.out[0].count;
   std::int64_t* const lists[] = {w.kernel, w.stride, w.dilation, w.before, w.x, w.y};
-  const int axes = call.words.list(0).count;
+  const int axes = call.attributes.list(0).count;
   for (int i = 0; i < 6; ++i)
     for (int d = 0; d < 3; ++d)
-      lists[i][d] = d < 3 - axes ? i != 3 : call.words.list(i)[d - (3 - axes)];
+      lists[i][d] = d < 3 - axes ? i != 3 : call.attributes.list(i)[d - (3 - axes)];
   return w;
 }
 void set_up_max(const Call& call, void* problem) {
-  set_up(call, problem).indexed = call.words.flag(6);
+  set_up(call, problem).indexed = call.attributes.flag(6);
 }
 void set_up_mean(const Call& call, void* problem) {
   Windows& w = set_up(call, problem);
-  w.include_padding = call.words.flag(6);
-  w.divisor = call.words[7];
+  w.include_padding = call.attributes.flag(6);
+  w.divisor = call.attributes[7];
 }
-// Words: kernel, stride, dilation, padding, sizes of the image.
+// Attributes: kernel, stride, dilation, padding, sizes of the image.
 void set_up_columns(const Call& call, void* problem) {
   auto& p = *new (problem) Problem<Windows>{};
   p.dtype = call.in[0].dtype;
@@ -62,7 +62,7 @@ void set_up_columns(const Call& call, void* problem) {
   std::int64_t* const lists[] = {w.kernel, w.stride, w.dilation, w.before, w.x};
   for (int i = 0; i < 5; ++i) {
     lists[i][0] = i != 3;
-    for (int d = 0; d < 2; ++d) lists[i][d + 1] = call.words.list(i)[d];
+    for (int d = 0; d < 2; ++d) lists[i][d + 1] = call.attributes.list(i)[d];
   }
   for (int d = 0; d < 3; ++d)
     w.y[d] = (w.x[d] + 2 * w.before[d] - w.dilation[d] * (w.kernel[d] - 1) - 1) / w.stride[d] + 1;
@@ -97,7 +97,7 @@ void set_up_places(const Call& call, const Meta& wide, void* problem) {
   auto& p = *new (problem) Problem<Places>{};
   p.dtype = call.in[0].dtype;
   const Meta& places = call.in[1];
-  const int space = call.words.list(0).count;
+  const int space = call.attributes.list(0).count;
   for (int i = 0; i < wide.rank(); ++i) {
     const bool leads = i < wide.rank() - space;
     if (leads) p.parameter.planes *= wide.size(i);

@@ -154,7 +154,7 @@ void set_up_unslice(const Call& call, void* problem) {
   const Meta &x = call.in[0], &y = call.out[0];
   set_up_fill(call, &p.all);
   const tw::Strides whole = contiguous_strides(*y.shape);
-  const List ranges = call.words.list(0);
+  const List ranges = call.attributes.list(0);
   std::int64_t x_steps[kMaxRank], y_steps[kMaxRank], offset = 0;
   for (int i = 0; i < y.rank(); ++i) {
     if (x.size(i) > 0) offset += ranges[3 * i] * whole[i];
@@ -188,7 +188,7 @@ struct SequenceProblem {
   DType dtype;
 };
 void set_up_sequence(const Call& call, void* problem) {
-  const Words& w = call.words;
+  const Attributes& w = call.attributes;
   *static_cast<SequenceProblem*>(problem) = {
       {w[0], nullptr, w.flag(2), w.flag(3), w.flag(4), w[5], w[6], w.real(5), w.real(6), w.real(7)},
       call.out[0].dtype};

@@ -136,7 +136,7 @@ struct Indices {
   Fault* fault;
 };
 void set_up_indices(const Call& call, void* problem) {
-  const Words& w = call.words;
+  const Attributes& w = call.attributes;
   const bool counts_from_end = !w.flag(2) && !w.none(1);
   *static_cast<Indices*>(problem) = {call.in[0].count,
                                      counts_from_end ? -w[0] : 0,

@@ -57,9 +57,9 @@ void set_axes(Along& p, const Meta& index, const tw::Strides& indexed, const tw:
 Along& fresh(const Call& call, void* problem) {
   Problem& p = *new (problem) Problem{};
   p.dtype = call.in[0].dtype;
-  p.parameter.axis = call.words[0];
-  p.parameter.extent = call.in[0].size(static_cast<int>(call.words[0]));
-  p.parameter.user = static_cast<std::int32_t>(call.words[1]);
+  p.parameter.axis = call.attributes[0];
+  p.parameter.extent = call.in[0].size(static_cast<int>(call.attributes[0]));
+  p.parameter.user = static_cast<std::int32_t>(call.attributes[1]);
   return p.parameter;
 }
 void set_up_gather(const Call& call, void* problem) {
@@ -74,14 +74,14 @@ void bind_gather(void* problem, void* const* at) {
   p.places = static_cast<const std::int64_t*>(at[1]);
   p.y = at[2];
 }
-// Words: axis, user; then the kind of a reduction.
+// Attributes: axis, user; then the kind of a reduction.
 template <int join> void set_up_scatter(const Call& call, void* problem) {
   Along& p = fresh(call, problem);
   const int axis = static_cast<int>(p.axis);
   p.axis_step = (*call.out[0].strides)[axis];
   set_axes(p, call.in[1], *call.out[0].strides, *call.in[2].strides, axis);
   Problem& all = *static_cast<Problem*>(problem);
-  all.join = join < 0 ? static_cast<int>(call.words[2]) + 1 : join;
+  all.join = join < 0 ? static_cast<int>(call.attributes[2]) + 1 : join;
   set_up_copy<0>(call, &all.target);
 }
 void bind_scatter(void* problem, void* const* at) {

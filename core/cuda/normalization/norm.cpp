@@ -22,18 +22,18 @@ struct Problem {
 };
 
 const char* refuses(const Call& call) { return refuses_narrow(call); }
-// Words: groups, channels, inner, eps, centered; of gradients also whether scales have some.
+// Attributes: groups, channels, inner, eps, centered; of gradients also whether scales have some.
 template <bool backward> void set_up(const Call& call, void* problem) {
   Problem& p = *new (problem) Problem{};
-  const Words words = call.words;
+  const Attributes attributes = call.attributes;
   p.dtype = call.in[0].dtype;
-  p.affine = backward && words.flag(5);
+  p.affine = backward && attributes.flag(5);
   Norm& q = p.parameter;
-  q.groups = words[0];
-  q.channels = words[1];
-  q.inner = words[2];
-  q.eps = words.real(3);
-  q.centered = words.flag(4);
+  q.groups = attributes[0];
+  q.channels = attributes[1];
+  q.inner = attributes[2];
+  q.eps = attributes.real(3);
+  q.centered = attributes.flag(4);
   const std::int64_t of_place = q.groups * q.channels * q.inner;
   q.outer = of_place ? call.in[0].count / of_place : 0;
 }

@@ -46,7 +46,7 @@ const char* refuses(const Call& call) {
 void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   Problem& p = *new (problem) Problem{{}, x.dtype};
-  const int axis = x.rank() ? normalize_axis(call.words[0], x.rank(), call.op->name) : 0;
+  const int axis = x.rank() ? normalize_axis(call.attributes[0], x.rank(), call.op->name) : 0;
   if (x.rank()) p.parameter.n = x.size(axis);
   for (int i = 0; i < axis; ++i) p.parameter.outer *= x.size(i);
   for (int i = axis + 1; i < x.rank(); ++i) p.parameter.inner *= x.size(i);
@@ -106,7 +106,7 @@ LossProblem& fresh(const Call& call, void* problem) {
   p.dtype = x.dtype;
   p.parameter.rows = x.size(0);
   p.parameter.classes = x.size(1);
-  p.parameter.ignore_index = call.words[0];
+  p.parameter.ignore_index = call.attributes[0];
   return p;
 }
 void set_up_losses(const Call& call, void* problem) { fresh(call, problem); }
@@ -142,7 +142,7 @@ void run_losses(const void* problem) {
 }
 
 void set_up_total(const Call& call, void* problem) {
-  fresh(call, problem).parameter.is_mean = call.words.flag(1);
+  fresh(call, problem).parameter.is_mean = call.attributes.flag(1);
 }
 void bind_total(void* problem, void* const* at) {
   bind_losses(problem, at);
@@ -185,7 +185,7 @@ void bind_losses_backward(void* problem, void* const* at) {
   p.dx = at[4];
 }
 void set_up_total_backward(const Call& call, void* problem) {
-  fresh(call, problem).parameter.is_mean = call.words.flag(1);
+  fresh(call, problem).parameter.is_mean = call.attributes.flag(1);
 }
 void bind_total_backward(void* problem, void* const* at) {
   CrossEntropy& p = static_cast<LossProblem*>(problem)->parameter;

@@ -25,12 +25,12 @@ struct Parameter {
 };
 static_assert(sizeof(Parameter) <= 4096);
 // That of core/cuda/optim/step_factors.cuh.
-constexpr int kMostWords = 8;
+constexpr int kMostAttributes = 8;
 struct Factors {
   const void* at[2];
   double numbers[2];
-  double reals[kMostWords];
-  Word words[kMostWords];
+  double reals[kMostAttributes];
+  Attribute attributes[kMostAttributes];
   void* made;
 };
 
@@ -40,7 +40,7 @@ struct Row {
   int states;
 };
 constexpr Row kRows[] = {
-#define TW_UPDATE(name, states, tensors, words, help, factors, ...) \
+#define TW_UPDATE(name, states, tensors, attributes, help, factors, ...) \
   {#name, #factors, #__VA_ARGS__, states},
 #include "core/problems/updates.inc"
 #undef TW_UPDATE
@@ -58,8 +58,8 @@ struct Problem {
   bool is_number[2] = {true, true};
   double numbers[2] = {1, 0};
   const void* at[2] = {};  // where they are tensors
-  int words = 0;
-  Word word[kMostWords] = {};
+  int attributes = 0;
+  Attribute attribute[kMostAttributes] = {};
   Typed* slices() { return reinterpret_cast<Typed*>(this + 1); }
   const Typed* slices() const { return reinterpret_cast<const Typed*>(this + 1); }
 };
@@ -80,8 +80,8 @@ template <int row, int states> void set_up(const Call& call, void* memory) {
     p.types[i] = number.dtype;
     p.is_number[i] = number.number;
   }
-  p.words = call.words.count;
-  for (int i = 0; i < p.words; ++i) p.word[i] = call.words[i];
+  p.attributes = call.attributes.count;
+  for (int i = 0; i < p.attributes; ++i) p.attribute[i] = call.attributes[i];
   for (int i = 0; i < p.count; ++i) {
     const Meta& param = call.in[i * operands];
     new (p.slices() + i)
@@ -126,10 +126,10 @@ void launch(const Problem& p, DType dtype, const Parameter& parameter, int count
 void make_factors(const Problem& p, void* made) {
   static const char place = 0;
   Factors parameter = {{p.at[0], p.at[1]}, {p.numbers[0], p.numbers[1]}, {}, {}, made};
-  const Words words = {p.word, p.words};
-  for (int i = 0; i < p.words; ++i) {
-    parameter.reals[i] = words.real(i);
-    parameter.words[i] = words[i];
+  const Attributes attributes = {p.attribute, p.attributes};
+  for (int i = 0; i < p.attributes; ++i) {
+    parameter.reals[i] = attributes.real(i);
+    parameter.attributes[i] = attributes[i];
   }
   const std::uint64_t key =
       (static_cast<std::uint64_t>(p.row) * 32 + static_cast<std::uint64_t>(p.types[0])) * 32 +
@@ -165,7 +165,8 @@ void run(const void* problem) {
   const bool is_change = kRows[p.row].states < 0;
   if (is_change || (p.is_number[0] && p.is_number[1])) {
     parameter.number = p.at[1];
-    kUpdateFactors[p.row](p.numbers[0], p.numbers[1], {p.word, p.words}, parameter.factors);
+    kUpdateFactors[p.row](p.numbers[0], p.numbers[1], {p.attribute, p.attributes},
+                          parameter.factors);
     return launch_all(p, parameter);
   }
   constexpr std::size_t kBytes = sizeof parameter.factors;

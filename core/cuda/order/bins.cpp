@@ -54,7 +54,7 @@ struct BinsProblem {
 };
 template <bool counts> void set_up_bins(const Call& call, void* problem) {
   *static_cast<BinsProblem*>(problem) = {
-      {call.in[0].count, counts ? call.words[0] : 0, nullptr, nullptr, nullptr, nullptr, 0},
+      {call.in[0].count, counts ? call.attributes[0] : 0, nullptr, nullptr, nullptr, nullptr, 0},
       call.in[0].dtype};
 }
 void bind_bins(void* problem, void* const* at) {
@@ -98,7 +98,8 @@ template <const char* kernel> void run_bins(const void* problem) {
 
 void set_up_counts(const Call& call, void* problem) {
   *static_cast<Nonzero*>(problem) = {
-      call.in[0].count, call.words[0], call.out[0].count - 1, 0, 0, {}, nullptr, nullptr, nullptr};
+      call.in[0].count, call.attributes[0], call.out[0].count - 1, 0, 0, {}, nullptr, nullptr,
+      nullptr};
 }
 void bind_counts(void* problem, void* const* at) {
   auto& p = *static_cast<Nonzero*>(problem);
@@ -113,8 +114,15 @@ void run_counts(const void* problem) {
 void set_up_positions(const Call& call, void* problem) {
   auto& p = *static_cast<Nonzero*>(problem);
   const Meta& mask = call.in[0];
-  p = {mask.count, call.words[0], call.in[1].count - 1, call.words[1], mask.rank(), {}, nullptr,
-       nullptr,    nullptr};
+  p = {mask.count,
+       call.attributes[0],
+       call.in[1].count - 1,
+       call.attributes[1],
+       mask.rank(),
+       {},
+       nullptr,
+       nullptr,
+       nullptr};
   for (int i = 0; i < mask.rank(); ++i) p.extents[i] = mask.size(i);
 }
 void bind_positions(void* problem, void* const* at) {
@@ -131,8 +139,14 @@ void run_positions(const void* problem) {
 // ---- runs ----
 
 void set_up_runs(const Call& call, void* problem) {
-  *static_cast<Runs*>(problem) = {
-      call.in[0].count, call.words[0], call.words.flag(1), nullptr, nullptr, nullptr, nullptr, 0};
+  *static_cast<Runs*>(problem) = {call.in[0].count,
+                                  call.attributes[0],
+                                  call.attributes.flag(1),
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  0};
 }
 void bind_runs(void* problem, void* const* at) {
   Runs& p = *static_cast<Runs*>(problem);

@@ -110,7 +110,7 @@ struct SearchProblem {
 void set_up_search(const Call& call, void* problem) {
   const Meta &x = call.in[0], &values = call.in[1];
   auto& p = *static_cast<SearchProblem*>(problem);
-  p = {{1, x.size(x.rank() - 1), 0, call.words.flag(0), nullptr, nullptr, nullptr}, x.dtype};
+  p = {{1, x.size(x.rank() - 1), 0, call.attributes.flag(0), nullptr, nullptr, nullptr}, x.dtype};
   Search& s = p.parameter;
   if (x.rank() > 1 && s.n > 0) s.rows = x.count / s.n;
   s.queries = s.rows ? values.count / s.rows : 0;
@@ -138,7 +138,7 @@ constexpr char kHelp[] = "merges of sorted runs, an element a thread";
 
 void register_order_kernels() {
   const auto set_up_sort = [](const Call& call, void* problem) {
-    set_up(call, problem).flag = call.words.flag(0);
+    set_up(call, problem).flag = call.attributes.flag(0);
   };
   add_kernel<Problem>("sort_rows", kHelp, nullptr, set_up_sort, bind, run_sort, 1);
   add_kernel<Problem>("sort_rows_with_places", kHelp, nullptr, set_up_sort, bind_with_places,
@@ -147,16 +147,16 @@ void register_order_kernels() {
       "topk_rows", "the first of sorted rows", nullptr,
       [](const Call& call, void* problem) {
         Problem& p = set_up(call, problem);
-        p.k = call.words[0];
-        p.flag = call.words.flag(1);
+        p.k = call.attributes[0];
+        p.flag = call.attributes.flag(1);
       },
       bind_with_places, run_picks, 1);
   add_kernel<Problem>(
       "kth_rows", "one place of sorted rows", nullptr,
       [](const Call& call, void* problem) {
         Problem& p = set_up(call, problem);
-        p.which = call.words[0] + 1;
-        p.k = call.words[1];
+        p.which = call.attributes[0] + 1;
+        p.k = call.attributes[1];
       },
       bind_with_places, run_picks, 1);
   add_kernel<SearchProblem>(kSearch, "a bisection a thread", refuses_search, set_up_search,

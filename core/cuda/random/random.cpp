@@ -106,8 +106,8 @@ void register_random_kernels() {
   add_kernel<DrawProblem>(
       "draw", "moves a generator on; the key follows the work before it", nullptr,
       [](const Call& call, void* problem) {
-        *static_cast<DrawProblem*>(problem) = {reinterpret_cast<Generator*>(call.words[0]),
-                                               call.words[1], nullptr};
+        *static_cast<DrawProblem*>(problem) = {reinterpret_cast<Generator*>(call.attributes[0]),
+                                               call.attributes[1], nullptr};
       },
       [](void* problem, void* const* at) { static_cast<DrawProblem*>(problem)->key = at[0]; },
       run_draw, 0, "queued")
@@ -115,7 +115,7 @@ void register_random_kernels() {
   add_kernel<Problem>(
       "random_uniform", kHelp, nullptr,
       [](const Call& call, void* problem) {
-        fresh(call, problem).bits = static_cast<std::int32_t>(call.words[2]);
+        fresh(call, problem).bits = static_cast<std::int32_t>(call.attributes[2]);
       },
       bind_made, run_uniform, 1);
   add_kernel<Problem>(
@@ -125,16 +125,16 @@ void register_random_kernels() {
       "random_integers", kHelp, nullptr,
       [](const Call& call, void* problem) {
         Random& p = fresh(call, problem);
-        p.low = call.words[1];
-        p.span = static_cast<std::uint64_t>(call.words[2]) - static_cast<std::uint64_t>(p.low);
+        p.low = call.attributes[1];
+        p.span = static_cast<std::uint64_t>(call.attributes[2]) - static_cast<std::uint64_t>(p.low);
       },
       bind_made, run_integers, 1);
   add_kernel<Problem>(
       "dropout_by", kHelp, refuses,
       [](const Call& call, void* problem) {
         Random& p = fresh(call, problem);
-        p.keep = static_cast<float>(1 - call.words.real(0));
-        const double keep = 1 - call.words.real(0);
+        p.keep = static_cast<float>(1 - call.attributes.real(0));
+        const double keep = 1 - call.attributes.real(0);
         p.scale = keep > 0 ? 1 / keep : 1;
       },
       bind_dropout, run_dropout, 3);

@@ -104,8 +104,8 @@ void set_up_classes(const Call& call, void* problem) {
   Classes& p = *new (problem) Classes{};
   p.rows = call.in[0].size(0);
   p.classes = call.in[0].size(1);
-  p.samples = call.words[0];
-  p.replacement = call.words.count > 1 && call.words.flag(1);
+  p.samples = call.attributes[0];
+  p.replacement = call.attributes.count > 1 && call.attributes.flag(1);
 }
 void bind_classes(void* problem, void* const* at) {
   Classes& p = *static_cast<Classes*>(problem);

@@ -54,8 +54,8 @@ template <Place place> void set_up(const Call& call, void* problem) {
   p.out = call.out[0].dtype;
   constexpr Kind kind = kRows[static_cast<int>(place)].kind;
   constexpr bool is_arg = kind == Kind::argmax || kind == Kind::argmin;
-  const std::uint32_t reduced = is_arg ? call.words.axis(0, x.rank(), call.op->name)
-                                       : call.words.axes(0, x.rank(), call.op->name);
+  const std::uint32_t reduced = is_arg ? call.attributes.axis(0, x.rank(), call.op->name)
+                                       : call.attributes.axes(0, x.rank(), call.op->name);
   Axes<1> kept(1), walked(1);
   for (int i = 0; i < x.rank(); ++i) {
     const std::int64_t step = (*x.strides)[i];
@@ -152,7 +152,7 @@ void run(const void* problem) {
 
 // Of a row with terms, whose third attribute is the type that they are converted to.
 const char* refuses_terms(const Call& call) {
-  if (call.words.none(2) || call.words.dtype(2) == call.in[0].dtype) return nullptr;
+  if (call.attributes.none(2) || call.attributes.dtype(2) == call.in[0].dtype) return nullptr;
   return kOtherType;
 }
 

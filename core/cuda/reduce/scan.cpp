@@ -26,14 +26,14 @@ struct Problem {
 template <Kind kind> void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   constexpr bool is_extreme = kind == Kind::cummax || kind == Kind::cummin;
-  const int axis = x.rank() ? normalize_axis(call.words[0], x.rank(), call.op->name) : 0;
+  const int axis = x.rank() ? normalize_axis(call.attributes[0], x.rank(), call.op->name) : 0;
   Problem& p = *static_cast<Problem*>(problem);
   p = {};
   p.kind = kind;
   p.dtype = x.dtype;
   p.parameter.n = x.rank() ? x.size(axis) : 1;
   p.parameter.inner = 1;
-  p.parameter.reverse = !is_extreme && call.words.flag(1);
+  p.parameter.reverse = !is_extreme && call.attributes.flag(1);
   for (int i = axis + 1; i < x.rank(); ++i) p.parameter.inner *= x.size(i);
   p.parameter.lines = p.parameter.n ? x.count / p.parameter.n : 0;
 }

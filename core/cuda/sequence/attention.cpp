@@ -90,8 +90,8 @@ void set_up(const Call& call, void* problem) {
     if (const Meta* x = operand_of(call, which)) a.row[which] = (*x->strides)[batch];
   a.mask_row = mask.absent ? 0 : (*mask.strides)[batch];
   a.mask_column = mask.absent ? 0 : (*mask.strides)[batch + 1];
-  a.causal = call.words.flag(0);
-  a.scale = call.words.real(1);
+  a.causal = call.attributes.flag(0);
+  a.scale = call.attributes.real(1);
 }
 Parameter& bind_operands(void* problem, void* const* at) {
   Parameter& a = static_cast<Problem*>(problem)->parameter;

@@ -39,15 +39,15 @@ template <int first> void set_up(const Call& call, void* problem) {
   q.batch = x.size(1);
   q.classes = x.size(2);
   q.width = call.in[first + 1].size(1);
-  q.blank = call.words[0];
+  q.blank = call.attributes[0];
 }
 void set_up_targets(const Call& call, void* problem) {
   Paths& q = (new (problem) Problem{{}, DType::float32})->parameter;
   q.batch = call.in[0].size(0);
   q.width = call.in[0].size(1);
-  q.steps = call.words[0];
-  q.classes = call.words[1];
-  q.blank = call.words[2];
+  q.steps = call.attributes[0];
+  q.classes = call.attributes[1];
+  q.blank = call.attributes[2];
 }
 Paths& bind_targets(void* problem, void* const* at) {
   Paths& q = static_cast<Problem*>(problem)->parameter;

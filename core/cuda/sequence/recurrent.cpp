@@ -10,7 +10,7 @@ namespace {
 
 using std::int64_t;
 
-enum Cell : Word { kTanh, kRelu, kLstm, kGru };
+enum Cell : Attribute { kTanh, kRelu, kLstm, kGru };
 // Blocks of hidden numbers, as core/cpu/sequence/recurrent.h says.
 constexpr int kGates[] = {1, 1, 4, 3}, kKept[] = {0, 0, 4, 4};
 
@@ -31,7 +31,7 @@ struct Problem {
   const void *h0, *c0;
   int64_t steps;
   DType dtype;
-  Word cell;
+  Attribute cell;
   bool reverse;
 };
 
@@ -39,17 +39,17 @@ const char* refuses(const Call& call) { return refuses_narrow(call); }
 
 const char* refuses_forward(const Call& call) {
   if (!call.in[1].absent) return "the inputs' products are computed first";
-  if (!call.words.flag(2)) return "the gates of all steps are kept";
+  if (!call.attributes.flag(2)) return "the gates of all steps are kept";
   return refuses(call);
 }
 
-// Words: cell, reverse. `x`: an operand of (steps, batch, ...).
+// Attributes: cell, reverse. `x`: an operand of (steps, batch, ...).
 void set_up(const Call& call, int64_t hidden, void* problem) {
   Problem& p = *new (problem) Problem{};
   const Meta& x = call.in[0];
   p.dtype = x.dtype;
-  p.cell = call.words[0];
-  p.reverse = call.words.flag(1);
+  p.cell = call.attributes[0];
+  p.reverse = call.attributes.flag(1);
   p.steps = x.size(0);
   p.all.batch = x.size(1);
   p.all.hidden = hidden;

@@ -24,9 +24,9 @@ using std::int64_t;
 
 // ---- the three ops ----
 
-// Words of all three: stride, dilation, padding in front, sizes of the result along the axes of
-// space, groups.
-enum GeometryWord { kStride, kDilation, kBefore, kSize, kGroups, kGeometryWords };
+// Attributes of all three: stride, dilation, padding in front, sizes of the result along the axes
+// of space, groups.
+enum GeometryAttribute { kStride, kDilation, kBefore, kSize, kGroups, kGeometryAttributes };
 
 Shape space_of(const Shape& shape) {
   Shape space;
@@ -34,26 +34,26 @@ Shape space_of(const Shape& shape) {
   return space;
 }
 // The same convolution for an op whose result has another shape.
-WordList words_for(Words words, const Shape& result) {
-  WordList out(kGeometryWords);
-  out.set(kGroups, words[kGroups]);
-  for (const int list : {kStride, kDilation, kBefore}) out.set_list(list, words.list(list));
+AttributeList attributes_for(Attributes attributes, const Shape& result) {
+  AttributeList out(kGeometryAttributes);
+  out.set(kGroups, attributes[kGroups]);
+  for (const int list : {kStride, kDilation, kBefore}) out.set_list(list, attributes.list(list));
   return out.set_list(kSize, space_of(result));
 }
 
 void infer_result(Call& call, Result& result, int64_t first, int64_t second) {
   result.shape = {first, second};
-  for (const Word size : call.words.list(kSize)) result.shape.push_back(size);
+  for (const Attribute size : call.attributes.list(kSize)) result.shape.push_back(size);
   result.dtype = call.in[0].dtype;
 }
 void infer_forward(Call& call, Result* results) {
   infer_result(call, results[0], call.in[0].size(0), call.in[1].size(0));
 }
 void infer_input_gradient(Call& call, Result* results) {
-  infer_result(call, results[0], call.in[0].size(0), call.in[1].size(1) * call.words[kGroups]);
+  infer_result(call, results[0], call.in[0].size(0), call.in[1].size(1) * call.attributes[kGroups]);
 }
 void infer_weight_gradient(Call& call, Result* results) {
-  infer_result(call, results[0], call.in[1].size(1), call.in[0].size(1) / call.words[kGroups]);
+  infer_result(call, results[0], call.in[1].size(1), call.in[0].size(1) / call.attributes[kGroups]);
 }
 
 Estimate estimate(const Call& call, const Meta& weight, const Meta& y) {
@@ -65,9 +65,9 @@ Estimate estimate(const Call& call, const Meta& weight, const Meta& y) {
 void forward_vjp(Vjp& v) {
   const Tensor& g = v.g();
   if (v.wants(0))
-    v.give(0, kConvolutionInputGradient, {g, v.in(1)}, words_for(v.words(), v.shape(0)));
+    v.give(0, kConvolutionInputGradient, {g, v.in(1)}, attributes_for(v.attributes(), v.shape(0)));
   if (v.wants(1))
-    v.give(1, kConvolutionWeightGradient, {v.in(0), g}, words_for(v.words(), v.shape(1)));
+    v.give(1, kConvolutionWeightGradient, {v.in(0), g}, attributes_for(v.attributes(), v.shape(1)));
   if (!v.wants(2)) return;
   std::vector<int64_t> axes = {0};
   for (int i = 2; i < g.rank(); ++i) axes.push_back(i);
@@ -77,17 +77,20 @@ void forward_vjp(Vjp& v) {
 void input_gradient_vjp(Vjp& v) {
   const Tensor& x = v.g();
   if (v.wants(0))
-    v.give(0, kConvolution, {x, v.in(1), Operand::none()}, words_for(v.words(), v.shape(0)));
+    v.give(0, kConvolution, {x, v.in(1), Operand::none()},
+           attributes_for(v.attributes(), v.shape(0)));
   if (v.wants(1))
-    v.give(1, kConvolutionWeightGradient, {x, v.in(0)}, words_for(v.words(), v.shape(1)));
+    v.give(1, kConvolutionWeightGradient, {x, v.in(0)}, attributes_for(v.attributes(), v.shape(1)));
 }
 // Linear in the input and in an output's gradient, to which `v.g()` is a weight.
 void weight_gradient_vjp(Vjp& v) {
   const Tensor& weight = v.g();
   if (v.wants(0))
-    v.give(0, kConvolutionInputGradient, {v.in(1), weight}, words_for(v.words(), v.shape(0)));
+    v.give(0, kConvolutionInputGradient, {v.in(1), weight},
+           attributes_for(v.attributes(), v.shape(0)));
   if (v.wants(1))
-    v.give(1, kConvolution, {v.in(0), weight, Operand::none()}, words_for(v.words(), v.shape(1)));
+    v.give(1, kConvolution, {v.in(0), weight, Operand::none()},
+           attributes_for(v.attributes(), v.shape(1)));
 }
 
 // ---- checks of public calls ----
@@ -142,12 +145,12 @@ int64_t reach_of(const Use& use, int64_t dilation, int64_t kernel) {
   return (Checked(use.op.name, dilation) * (kernel - 1) + 1).get();
 }
 
-WordList geometry(const Dims& stride, const Dims& dilation, const Dims& before, const Dims& size,
-                  int64_t groups) {
-  WordList words(kGeometryWords);
-  words.set(kGroups, groups);
-  words.set_list(kStride, stride).set_list(kDilation, dilation);
-  return words.set_list(kBefore, before).set_list(kSize, size);
+AttributeList geometry(const Dims& stride, const Dims& dilation, const Dims& before,
+                       const Dims& size, int64_t groups) {
+  AttributeList attributes(kGeometryAttributes);
+  attributes.set(kGroups, groups);
+  attributes.set_list(kStride, stride).set_list(kDilation, dilation);
+  return attributes.set_list(kBefore, before).set_list(kSize, size);
 }
 
 // ---- conv1d, conv2d, conv3d ----
@@ -161,7 +164,7 @@ struct Pads {
 Pads pads_of(const Use& use, const Dims& reach, const Dims& stride) {
   constexpr int kWord = 1;
   const int axes = reach.rank();
-  const int named = use.words.none(kWord) ? -1 : use.words.choice(kWord);
+  const int named = use.attributes.none(kWord) ? -1 : use.attributes.choice(kWord);
   Dims before(axes, 0), both(axes, 0);
   if (named < 0) before = per_axis(use, kWord, "padding", axes, 0, 0);
   for (int i = 0; i < axes; ++i) {
@@ -173,9 +176,9 @@ Pads pads_of(const Use& use, const Dims& reach, const Dims& stride) {
   return {before, both};
 }
 
-// Words: stride, padding, dilation, groups.
+// Attributes: stride, padding, dilation, groups.
 template <int axes> void conv_body(const Use& use, Tensor* out) {
-  const int64_t groups = use.words[3];
+  const int64_t groups = use.attributes[3];
   const Operands operands = checked_operands(use, axes, groups, false);
   const Shape kernel = kernel_of(use, operands.weight);
   const Dims stride = per_axis(use, 0, "stride", axes, 1, 1);
@@ -200,9 +203,9 @@ template <int axes> void conv_body(const Use& use, Tensor* out) {
 
 // ---- conv_transpose1d, conv_transpose2d, conv_transpose3d ----
 
-// Words: stride, padding, output_padding, groups, dilation.
+// Attributes: stride, padding, output_padding, groups, dilation.
 template <int axes> void conv_transpose_body(const Use& use, Tensor* out) {
-  const int64_t groups = use.words[3];
+  const int64_t groups = use.attributes[3];
   const Operands operands = checked_operands(use, axes, groups, true);
   const Shape kernel = kernel_of(use, operands.weight);
   const Dims stride = per_axis(use, 0, "stride", axes, 1, 1);
@@ -257,10 +260,10 @@ constexpr OpRecord conv_transpose(const char* name, const char* help,
 
 }  // namespace
 
-Dims per_axis(const Use& use, int word, const char* name, int axes, int64_t otherwise,
+Dims per_axis(const Use& use, int attribute, const char* name, int axes, int64_t otherwise,
               int64_t least) {
-  if (use.words.none(word)) return Dims(axes, otherwise);
-  return per_axis(use, use.words.dims(word), name, axes, least);
+  if (use.attributes.none(attribute)) return Dims(axes, otherwise);
+  return per_axis(use, use.attributes.dims(attribute), name, axes, least);
 }
 Dims per_axis(const Use& use, const Dims& given, const char* name, int axes, int64_t least) {
   const int count = given.rank();

@@ -101,7 +101,7 @@ Tensor flat_places(const Image& image, const std::vector<const Tensor*>& places)
 // Elements at whole places, one tensor an axis; 0 outside.
 Tensor elements(const Image& image, const std::vector<const Tensor*>& places) {
   const Tensor flat = broadcast_to(flat_places(image, places), image.shape);
-  return apply(kGatherInPlanes, {image.x, flat}, WordList(1).set_list(0, image.size));
+  return apply(kGatherInPlanes, {image.x, flat}, AttributeList(1).set_list(0, image.size));
 }
 
 // All combinations of the axes' taps, as rows of weights and of places.
@@ -132,14 +132,14 @@ Tensor sum_of_taps(const Image& image, std::vector<Taps> axes, Padding padding, 
     more = axis > 0;
   }
   const Tensor planes = reshape(x, {x.size(0), x.size(1), size});
-  const Tensor y =
-      apply(kSumTaps, {planes, concat(weights, 1), concat(flats, 1)}, WordList(1).set(0, size));
+  const Tensor y = apply(kSumTaps, {planes, concat(weights, 1), concat(flats, 1)},
+                         AttributeList(1).set(0, size));
   return reshape(y, image.shape);
 }
 
 // ---- grid_sample ----
 
-// Words: mode, padding_mode, align_corners.
+// Attributes: mode, padding_mode, align_corners.
 void check_sample(const Use& use) {
   const Tensor &x = use.in[0].tensor, &grid = use.in[1].tensor;
   const int axes = x.rank() - 2;
@@ -165,7 +165,7 @@ void check_sample(const Use& use) {
       fail(ErrorKind::value, "grid_sample: input ", x.shape(),
            " has planes of 2^31 elements or more");
   }
-  if (use.words[0] == kBicubic && axes != 2)
+  if (use.attributes[0] == kBicubic && axes != 2)
     fail(ErrorKind::value, "grid_sample: mode 'bicubic' is for inputs of 4 dimensions, got ",
          x.shape());
 }
@@ -184,9 +184,9 @@ void grid_sample_body(const Use& use, Tensor* out) {
   const DType own = use.in[0].tensor.dtype();
   const DType type = own == DType::float64 ? own : DType::float32;
   const Tensor x = astype(use.in[0].tensor, type), grid = astype(use.in[1].tensor, type);
-  const auto mode = static_cast<Mode>(use.words[0]);
-  const auto padding = static_cast<Padding>(use.words[1]);
-  const bool align = use.words.flag(2);
+  const auto mode = static_cast<Mode>(use.attributes[0]);
+  const auto padding = static_cast<Padding>(use.attributes[1]);
+  const bool align = use.attributes.flag(2);
   const int axes = x.rank() - 2;
   Image image = {x, Dims(axes, 0), x.shape()};
   std::vector<Taps> taps;
@@ -218,10 +218,10 @@ Tensor places_of(int64_t n, DType dtype, bool align_corners) {
   return n > 1 ? i * 2 / static_cast<double>(n - 1) - 1 : i;
 }
 
-// Words: size, align_corners.
+// Attributes: size, align_corners.
 void affine_grid_body(const Use& use, Tensor* out) {
   const Tensor& theta = use.in[0].tensor;
-  const Dims size = use.words.dims(0);
+  const Dims size = use.attributes.dims(0);
   const int axes = size.rank() - 2;
   if (axes != 2 && axes != 3)
     fail(ErrorKind::value,
@@ -246,7 +246,7 @@ void affine_grid_body(const Use& use, Tensor* out) {
     Shape along(axes + 1, 1);
     along[i] = size[i + 2];
     columns.push_back(broadcast_to(
-        reshape(places_of(size[i + 2], theta.dtype(), use.words.flag(1)), along), column));
+        reshape(places_of(size[i + 2], theta.dtype(), use.attributes.flag(1)), along), column));
   }
   columns.push_back(broadcast_to(full(Shape(axes + 1, 1), 1, theta.dtype()), column));
   const Tensor base = reshape(concat(columns, -1), {-1, axes + 1});
@@ -274,8 +274,8 @@ constexpr OpRecord kSumTaps = {
         },
     .vjp =
         [](Vjp& v) {
-          if (v.wants(0)) v.give(0, kSpreadTaps, {v.g(), v.in(1), v.in(2)}, v.words());
-          if (v.wants(1)) v.give(1, kMultiplyTaps, {v.g(), v.in(0), v.in(2)}, v.words());
+          if (v.wants(0)) v.give(0, kSpreadTaps, {v.g(), v.in(1), v.in(2)}, v.attributes());
+          if (v.wants(1)) v.give(1, kMultiplyTaps, {v.g(), v.in(0), v.in(2)}, v.attributes());
         },
     .reads = {{.inputs = 6}, {.inputs = 5}}};
 constexpr OpRecord kSpreadTaps = {
@@ -284,13 +284,13 @@ constexpr OpRecord kSpreadTaps = {
     .help = "Planes of a size with weights times y added up at places.",
     .infer =
         [](Call& call, Result* results) {
-          results[0].shape = {call.in[0].size(0), call.in[0].size(1), call.words[0]};
+          results[0].shape = {call.in[0].size(0), call.in[0].size(1), call.attributes[0]};
           results[0].dtype = call.in[0].dtype;
         },
     .vjp =
         [](Vjp& v) {
-          if (v.wants(0)) v.give(0, kSumTaps, {v.g(), v.in(1), v.in(2)}, v.words());
-          if (v.wants(1)) v.give(1, kMultiplyTaps, {v.in(0), v.g(), v.in(2)}, v.words());
+          if (v.wants(0)) v.give(0, kSumTaps, {v.g(), v.in(1), v.in(2)}, v.attributes());
+          if (v.wants(1)) v.give(1, kMultiplyTaps, {v.in(0), v.g(), v.in(2)}, v.attributes());
         },
     .reads = {{.inputs = 6}, {.inputs = 5}}};
 constexpr OpRecord kMultiplyTaps = {
@@ -304,8 +304,8 @@ constexpr OpRecord kMultiplyTaps = {
         },
     .vjp =
         [](Vjp& v) {
-          if (v.wants(0)) v.give(0, kSumTaps, {v.in(1), v.g(), v.in(2)}, v.words());
-          if (v.wants(1)) v.give(1, kSpreadTaps, {v.in(0), v.g(), v.in(2)}, v.words());
+          if (v.wants(0)) v.give(0, kSumTaps, {v.in(1), v.g(), v.in(2)}, v.attributes());
+          if (v.wants(1)) v.give(1, kSpreadTaps, {v.in(0), v.g(), v.in(2)}, v.attributes());
         },
     .reads = {{.inputs = 6}, {.inputs = 5}}};
 

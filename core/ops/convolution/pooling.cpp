@@ -25,29 +25,38 @@ using std::int64_t;
 
 // ---- the internal ops ----
 
-// Words of windows: kernel, stride, dilation, padding in front, sizes of the image and of its
+// Attributes of windows: kernel, stride, dilation, padding in front, sizes of the image and of its
 // windows' results; then what the two kinds of pooling have of their own.
-enum WindowWord { kKernel, kStride, kDilation, kBefore, kImage, kSize, kIndexed, kMaxWords };
-enum MeanWord { kIncludePadding = kIndexed, kDivisor, kMeanWords };
+enum WindowAttribute {
+  kKernel,
+  kStride,
+  kDilation,
+  kBefore,
+  kImage,
+  kSize,
+  kIndexed,
+  kMaxAttributes
+};
+enum MeanAttribute { kIncludePadding = kIndexed, kDivisor, kMeanAttributes };
 
 Shape with_space(const Shape& shape, List space) {
   Shape out;
   for (int i = 0; i < shape.rank() - space.count; ++i) out.push_back(shape[i]);
-  for (const Word size : space) out.push_back(size);
+  for (const Attribute size : space) out.push_back(size);
   return out;
 }
-void infer_space(Call& call, Result* results, int word) {
-  results[0].shape = with_space(*call.in[0].shape, call.words.list(word));
+void infer_space(Call& call, Result* results, int attribute) {
+  results[0].shape = with_space(*call.in[0].shape, call.attributes.list(attribute));
   results[0].dtype = call.in[0].dtype;
 }
 void infer_max(Call& call, Result* results) {
   infer_space(call, results, kSize);
-  results[1].shape = call.words.flag(kIndexed) ? results[0].shape : Shape{0};
+  results[1].shape = call.attributes.flag(kIndexed) ? results[0].shape : Shape{0};
   results[1].dtype = DType::int32;
 }
 Estimate estimate_windows(const Call& call) {
   double taps = 1;
-  for (const Word size : call.words.list(kKernel)) taps *= double(size);
+  for (const Attribute size : call.attributes.list(kKernel)) taps *= double(size);
   const Meta &x = call.in[0], &y = call.out[0];
   const auto windows = double(std::min(x.count, y.count));
   return {windows * taps, double(x.count + y.count) * double(size_of(x.dtype))};
@@ -82,24 +91,27 @@ Image checked_image(const Use& use, int axes) {
   return image;
 }
 
-WordList words_of(int count, const Dims& kernel, const Dims& stride, const Dims& dilation,
-                  const Dims& before, const Dims& image, const Dims& size) {
-  WordList words(count);
-  words.set_list(kKernel, kernel).set_list(kStride, stride).set_list(kDilation, dilation);
-  return words.set_list(kBefore, before).set_list(kImage, image).set_list(kSize, size);
+AttributeList attributes_of(int count, const Dims& kernel, const Dims& stride, const Dims& dilation,
+                            const Dims& before, const Dims& image, const Dims& size) {
+  AttributeList attributes(count);
+  attributes.set_list(kKernel, kernel).set_list(kStride, stride).set_list(kDilation, dilation);
+  return attributes.set_list(kBefore, before).set_list(kImage, image).set_list(kSize, size);
 }
 
-// Of a call whose words begin with kernel_size, stride and padding; `dilation_word`: -1 where the
+// Of a call whose attributes begin with kernel_size, stride and padding; `dilation_attribute` is
+// -1 where the
 // op has no dilation.
-WordList window_words(const Use& use, int count, const Dims& image, int dilation_word,
-                      bool ceil_mode) {
+AttributeList window_attributes(const Use& use, int count, const Dims& image,
+                                int dilation_attribute, bool ceil_mode) {
   const int axes = image.rank();
   const Dims kernel = per_axis(use, 0, "kernel_size", axes, 1, 1);
-  const bool own = use.words.none(1) || use.words.list(1).count == 0;  // as far as they are wide
+  const bool own =
+      use.attributes.none(1) || use.attributes.list(1).count == 0;  // as far as they are wide
   const Dims stride = own ? kernel : per_axis(use, 1, "stride", axes, 1, 1);
   const Dims padding = per_axis(use, 2, "padding", axes, 0, 0);
-  const Dims dilation =
-      dilation_word < 0 ? Dims(axes, 1) : per_axis(use, dilation_word, "dilation", axes, 1, 1);
+  const Dims dilation = dilation_attribute < 0
+                            ? Dims(axes, 1)
+                            : per_axis(use, dilation_attribute, "dilation", axes, 1, 1);
   Dims reach(axes, 0), padded(axes, 0), size(axes, 0);
   bool fits = true;
   for (int i = 0; i < axes; ++i) {
@@ -118,14 +130,14 @@ WordList window_words(const Use& use, int count, const Dims& image, int dilation
     fail(ErrorKind::value, use.op.name, ": windows of ", reach,
          " are larger than the padded input ", padded,
          "; more padding or a smaller kernel_size fits");
-  return words_of(count, kernel, stride, dilation, padding, image, size);
+  return attributes_of(count, kernel, stride, dilation, padding, image, size);
 }
 
 // output_size, of which None is the image's own.
 Dims shared_size(const Use& use, const Dims& image) {
   const int axes = image.rank();
-  if (use.words.none(0)) return image;
-  Dims given = use.words.dims(0);
+  if (use.attributes.none(0)) return image;
+  Dims given = use.attributes.dims(0);
   if (given.rank() == 1 && axes > 1 && given[0] == kNone) return image;
   for (int i = 0; i < given.rank() && i < axes; ++i)
     if (given[i] == kNone) given[i] = image[i];
@@ -133,7 +145,7 @@ Dims shared_size(const Use& use, const Dims& image) {
 }
 
 // Where the windows of an axis are all alike they are said as a kernel and a stride.
-WordList adaptive_words(const Use& use, int count, const Dims& image) {
+AttributeList adaptive_attributes(const Use& use, int count, const Dims& image) {
   const int axes = image.rank();
   const Dims size = shared_size(use, image);
   Dims kernel(axes, 0), stride(axes, 0);
@@ -142,48 +154,51 @@ WordList adaptive_words(const Use& use, int count, const Dims& image) {
     kernel[i] = size[i] ? (image[i] + size[i] - 1) / size[i] : 1;
     stride[i] = alike ? kernel[i] : 0;
   }
-  return words_of(count, kernel, stride, Dims(axes, 1), Dims(axes, 0), image, size);
+  return attributes_of(count, kernel, stride, Dims(axes, 1), Dims(axes, 0), image, size);
 }
 
 // `wanted`: also the winners' places.
-void take_largest(const Tensor& x, WordList words, bool wanted, Tensor* out) {
-  words.set(kIndexed, wanted || (modes.grad && records(x)));
+void take_largest(const Tensor& x, AttributeList attributes, bool wanted, Tensor* out) {
+  attributes.set(kIndexed, wanted || (modes.grad && records(x)));
   Tensor made[2];
   const Operand in[] = {x};
-  apply(kMaxWindows, in, 1, words, made);
+  apply(kMaxWindows, in, 1, attributes, made);
   out[0] = made[0];
   if (wanted) out[1] = astype(made[1], DType::int64);
 }
-// Words: kernel_size, stride, padding, dilation, ceil_mode.
+// Attributes: kernel_size, stride, padding, dilation, ceil_mode.
 template <int axes, bool indices> void max_pool_body(const Use& use, Tensor* out) {
   const Image image = checked_image(use, axes);
-  take_largest(image.x, window_words(use, kMaxWords, image.size, 3, use.words.flag(4)), indices,
-               out);
+  take_largest(image.x,
+               window_attributes(use, kMaxAttributes, image.size, 3, use.attributes.flag(4)),
+               indices, out);
 }
 template <int axes, bool indices> void adaptive_max_pool_body(const Use& use, Tensor* out) {
   const Image image = checked_image(use, axes);
-  take_largest(image.x, adaptive_words(use, kMaxWords, image.size), indices, out);
+  take_largest(image.x, adaptive_attributes(use, kMaxAttributes, image.size), indices, out);
 }
 
-// Words: kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override.
+// Attributes: kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override.
 template <int axes> void avg_pool_body(const Use& use, Tensor* out) {
   const Image image = checked_image(use, axes);
-  WordList words = window_words(use, kMeanWords, image.size, -1, use.words.flag(3));
-  const Word divisor = axes > 1 ? use.words[5] : kNone;
+  AttributeList attributes =
+      window_attributes(use, kMeanAttributes, image.size, -1, use.attributes.flag(3));
+  const Attribute divisor = axes > 1 ? use.attributes[5] : kNone;
   if (divisor == 0) fail(ErrorKind::value, use.op.name, ": divisor_override must not be 0");
-  words.set(kIncludePadding, use.words.flag(4)).set(kDivisor, divisor == kNone ? 0 : divisor);
-  out[0] = apply(kMeanWindows, {image.x}, words);
+  attributes.set(kIncludePadding, use.attributes.flag(4))
+      .set(kDivisor, divisor == kNone ? 0 : divisor);
+  out[0] = apply(kMeanWindows, {image.x}, attributes);
 }
 template <int axes> void adaptive_avg_pool_body(const Use& use, Tensor* out) {
   const Image image = checked_image(use, axes);
-  WordList words = adaptive_words(use, kMeanWords, image.size);
-  out[0] = apply(kMeanWindows, {image.x}, words.set(kIncludePadding, 0).set(kDivisor, 0));
+  AttributeList attributes = adaptive_attributes(use, kMeanAttributes, image.size);
+  out[0] = apply(kMeanWindows, {image.x}, attributes.set(kIncludePadding, 0).set(kDivisor, 0));
 }
 
 // output_size of the pooled axes, or of all of them.
 Dims unpooled_size(const Use& use, int axes) {
   const Tensor& x = use.in[0].tensor;
-  const Dims given = use.words.dims(3);
+  const Dims given = use.attributes.dims(3);
   if (given.rank() != x.rank() || x.rank() == 1) return per_axis(use, 3, "output_size", axes, 1, 1);
   Dims size(axes, 0);
   for (int i = 0; i < axes; ++i) size[i] = given[x.rank() - axes + i];
@@ -193,7 +208,7 @@ Dims unpooled_size(const Use& use, int axes) {
   return size;
 }
 
-// Words: kernel_size, stride, padding, output_size.
+// Attributes: kernel_size, stride, padding, output_size.
 template <int axes> void max_unpool_body(const Use& use, Tensor* out) {
   const Image image = checked_image(use, axes);
   const Tensor& places = use.in[1].tensor;
@@ -203,13 +218,13 @@ template <int axes> void max_unpool_body(const Use& use, Tensor* out) {
     fail(ErrorKind::value, use.op.name, ": indices ", places.shape(),
          " must have the shape of the input ", image.x.shape());
   const Dims kernel = per_axis(use, 0, "kernel_size", axes, 1, 1);
-  const Dims stride = use.words.none(1) ? kernel : per_axis(use, 1, "stride", axes, 1, 1);
+  const Dims stride = use.attributes.none(1) ? kernel : per_axis(use, 1, "stride", axes, 1, 1);
   const Dims padding = per_axis(use, 2, "padding", axes, 0, 0);
   Dims size(axes, 0);
   int64_t count = 1;
   for (int i = 0; i < axes; ++i)
     size[i] = (image.size[i] - 1) * stride[i] - 2 * padding[i] + kernel[i];
-  if (!use.words.none(3)) size = unpooled_size(use, axes);
+  if (!use.attributes.none(3)) size = unpooled_size(use, axes);
   for (const int64_t each : size) {
     count = each > 0 && count <= kMostElements / each ? count * each : kMostElements + 1;
     if (count > kMostElements) fail(ErrorKind::value, use.op.name, ": no planes of size ", size);
@@ -225,21 +240,21 @@ template <int axes> void max_unpool_body(const Use& use, Tensor* out) {
   out[0] = reshape(flat, planes);
 }
 
-constexpr char kWindowWords[] =
+constexpr char kWindowAttributes[] =
     "(input: Tensor, kernel_size: Shape, stride: Shape | None = None, padding: Shape = 0, "
     "dilation: Shape = 1, ceil_mode: bool = False) -> Tensor";
-constexpr char kIndexedWindowWords[] =
+constexpr char kIndexedWindowAttributes[] =
     "(input: Tensor, kernel_size: Shape, stride: Shape | None = None, padding: Shape = 0, "
     "dilation: Shape = 1, ceil_mode: bool = False) -> tuple[Tensor, Tensor]";
-constexpr char kMeanWindowWords[] =
+constexpr char kMeanWindowAttributes[] =
     "(input: Tensor, kernel_size: Shape, stride: Shape | None = None, padding: Shape = 0, "
     "ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) "
     "-> Tensor";
-constexpr char kMeanWindowWords1d[] =
+constexpr char kMeanWindowAttributes1d[] =
     "(input: Tensor, kernel_size: Shape, stride: Shape | None = None, padding: Shape = 0, "
     "ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor";
-constexpr char kAdaptiveWords[] = "(input: Tensor, output_size: Shape | None) -> Tensor";
-constexpr char kIndexedAdaptiveWords[] =
+constexpr char kAdaptiveAttributes[] = "(input: Tensor, output_size: Shape | None) -> Tensor";
+constexpr char kIndexedAdaptiveAttributes[] =
     "(input: Tensor, output_size: Shape | None) -> tuple[Tensor, Tensor]";
 
 constexpr OpRecord pool(const char* name, const char* signature, const char* help,
@@ -318,7 +333,7 @@ constexpr OpRecord kMaxWindows = {
     .vjp =
         [](Vjp& v) {
           v.give(0, kScatterInPlanes, {v.g(), v.out(1)},
-                 WordList(1).set_list(0, v.words().list(kImage)));
+                 AttributeList(1).set_list(0, v.attributes().list(kImage)));
         },
     .reads = {{.results = 2}}};
 constexpr OpRecord kScatterInPlanes = {
@@ -326,7 +341,7 @@ constexpr OpRecord kScatterInPlanes = {
     .signature = "(input: Tensor, indices: Tensor, size: Shape) -> Tensor",
     .help = "Planes of a size with the elements of input added up at their places.",
     .infer = [](Call& call, Result* results) { infer_space(call, results, 0); },
-    .vjp = [](Vjp& v) { v.give(0, kGatherInPlanes, {v.g(), v.in(1)}, v.words()); },
+    .vjp = [](Vjp& v) { v.give(0, kGatherInPlanes, {v.g(), v.in(1)}, v.attributes()); },
     .reads = {{.inputs = 2}}};
 constexpr OpRecord kGatherInPlanes = {
     .name = "gather_in_planes",
@@ -337,7 +352,7 @@ constexpr OpRecord kGatherInPlanes = {
           results[0].like = 1;
           results[0].dtype = call.in[0].dtype;
         },
-    .vjp = [](Vjp& v) { v.give(0, kScatterInPlanes, {v.g(), v.in(1)}, v.words()); },
+    .vjp = [](Vjp& v) { v.give(0, kScatterInPlanes, {v.g(), v.in(1)}, v.attributes()); },
     .reads = {{.inputs = 2}}};
 
 constexpr OpRecord kMeanWindows = {
@@ -346,35 +361,35 @@ constexpr OpRecord kMeanWindows = {
     .help = "The sum of each window over the number of its elements, or over divisor.",
     .infer = [](Call& call, Result* results) { infer_space(call, results, kSize); },
     .estimate = estimate_windows,
-    .vjp = [](Vjp& v) { v.give(0, kSpreadWindows, {v.g()}, v.words()); }};
+    .vjp = [](Vjp& v) { v.give(0, kSpreadWindows, {v.g()}, v.attributes()); }};
 constexpr OpRecord kSpreadWindows = {
     .name = "spread_windows",
     .signature = kMeanWindows.signature,
     .help = "The transpose of mean_windows: each element's share added to all of its window.",
     .infer = [](Call& call, Result* results) { infer_space(call, results, kImage); },
     .estimate = estimate_windows,
-    .vjp = [](Vjp& v) { v.give(0, kMeanWindows, {v.g()}, v.words()); }};
+    .vjp = [](Vjp& v) { v.give(0, kMeanWindows, {v.g()}, v.attributes()); }};
 
 #define TW_MAX_POOLS(n)                                                                         \
   constexpr OpRecord kMaxPool##n##d =                                                           \
-      pool("max_pool" #n "d", kWindowWords,                                                     \
+      pool("max_pool" #n "d", kWindowAttributes,                                                \
            TW_MAX_HELP(TW_SHAPE_##n##D) TW_TORCH("max_pool" #n "d"), max_pool_body<n, false>);  \
   constexpr OpRecord kMaxPool##n##dWithIndices =                                                \
-      pool("max_pool" #n "d_with_indices", kIndexedWindowWords,                                 \
+      pool("max_pool" #n "d_with_indices", kIndexedWindowAttributes,                            \
            TW_MAX_INDEXED_HELP("max_pool" #n "d") TW_TORCH("max_pool" #n "d_with_indices"),     \
            max_pool_body<n, true>, 2);                                                          \
   constexpr OpRecord kAdaptiveMaxPool##n##d =                                                   \
-      pool("adaptive_max_pool" #n "d", kAdaptiveWords,                                          \
+      pool("adaptive_max_pool" #n "d", kAdaptiveAttributes,                                     \
            TW_ADAPTIVE_HELP("The largest elements", TW_SHAPE_##n##D)                            \
                TW_TORCH("adaptive_max_pool" #n "d"),                                            \
            adaptive_max_pool_body<n, false>);                                                   \
   constexpr OpRecord kAdaptiveMaxPool##n##dWithIndices =                                        \
-      pool("adaptive_max_pool" #n "d_with_indices", kIndexedAdaptiveWords,                      \
+      pool("adaptive_max_pool" #n "d_with_indices", kIndexedAdaptiveAttributes,                 \
            TW_MAX_INDEXED_HELP("adaptive_max_pool" #n "d")                                      \
                TW_TORCH("adaptive_max_pool" #n "d_with_indices"),                               \
            adaptive_max_pool_body<n, true>, 2);                                                 \
   constexpr OpRecord kAdaptiveAvgPool##n##d =                                                   \
-      pool("adaptive_avg_pool" #n "d", kAdaptiveWords,                                          \
+      pool("adaptive_avg_pool" #n "d", kAdaptiveAttributes,                                     \
            TW_ADAPTIVE_HELP("The means", TW_SHAPE_##n##D) TW_TORCH("adaptive_avg_pool" #n "d"), \
            adaptive_avg_pool_body<n>);
 TW_MAX_POOLS(1)
@@ -399,13 +414,13 @@ TW_MAX_UNPOOL(2)
 TW_MAX_UNPOOL(3)
 #undef TW_MAX_UNPOOL
 
-constexpr OpRecord kAvgPool1d = pool("avg_pool1d", kMeanWindowWords1d,
+constexpr OpRecord kAvgPool1d = pool("avg_pool1d", kMeanWindowAttributes1d,
                                      TW_MEAN_HELP(TW_SHAPE_1D) TW_MEAN_FACTS(1), avg_pool_body<1>);
 constexpr OpRecord kAvgPool2d =
-    pool("avg_pool2d", kMeanWindowWords, TW_MEAN_HELP(TW_SHAPE_2D) TW_DIVISOR_HELP TW_MEAN_FACTS(2),
-         avg_pool_body<2>);
+    pool("avg_pool2d", kMeanWindowAttributes,
+         TW_MEAN_HELP(TW_SHAPE_2D) TW_DIVISOR_HELP TW_MEAN_FACTS(2), avg_pool_body<2>);
 constexpr OpRecord kAvgPool3d =
-    pool("avg_pool3d", kMeanWindowWords, TW_MEAN_HELP(TW_SHAPE_3D) TW_DIVISOR_HELP TW_MEAN_FACTS(3),
-         avg_pool_body<3>);
+    pool("avg_pool3d", kMeanWindowAttributes,
+         TW_MEAN_HELP(TW_SHAPE_3D) TW_DIVISOR_HELP TW_MEAN_FACTS(3), avg_pool_body<3>);
 
 }  // namespace tw

@@ -16,8 +16,8 @@ namespace {
 
 using std::int64_t;
 
-// Words of resample_axes.
-enum AxesWord {
+// Attributes of resample_axes.
+enum AxesAttribute {
   kImage,
   kSize,
   kMethod,
@@ -25,7 +25,7 @@ enum AxesWord {
   kAntialias,
   kScale,
   kTransposed = kScale + 3,
-  kAxesWords
+  kAxesAttributes
 };
 enum Method { kNearest, kNearestExact, kLinear, kCubic };
 
@@ -46,14 +46,15 @@ struct Wanted {
 Tensor resampled(const Tensor& x, const Dims& size, int first, const Wanted& wanted) {
   Dims image(size.rank(), 0);
   for (int i = 0; i < size.rank(); ++i) image[i] = x.size(x.rank() - size.rank() + i);
-  WordList words(kAxesWords);
-  words.set(kMethod, wanted.method).set(kAlign, wanted.align_corners);
-  words.set(kAntialias, wanted.antialias).set(kTransposed, 0);
+  AttributeList attributes(kAxesAttributes);
+  attributes.set(kMethod, wanted.method).set(kAlign, wanted.align_corners);
+  attributes.set(kAntialias, wanted.antialias).set(kTransposed, 0);
   for (int i = 0; i < 3; ++i) {
     const int at = first + i;
-    words.set(kScale + i, word_of(at < 3 ? wanted.scale[static_cast<std::size_t>(at)] : 0.0));
+    attributes.set(kScale + i,
+                   attribute_of(at < 3 ? wanted.scale[static_cast<std::size_t>(at)] : 0.0));
   }
-  return apply(kResampleAxes, {x}, words.set_list(kImage, image).set_list(kSize, size));
+  return apply(kResampleAxes, {x}, attributes.set_list(kImage, image).set_list(kSize, size));
 }
 
 // Elements of any type, by where the method finds them.
@@ -71,11 +72,11 @@ Tensor picked(Tensor x, const Wanted& wanted) {
   return x;
 }
 
-// Words: size, mode, align_corners, antialias, three scales.
+// Attributes: size, mode, align_corners, antialias, three scales.
 void resample_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  const List given = use.words.list(0);
-  const auto mode = static_cast<int>(use.words[1]);
+  const List given = use.attributes.list(0);
+  const auto mode = static_cast<int>(use.attributes[1]);
   const int axes = given.count, wanted_axes = kAxesOfMode[mode];
   if (axes < 1 || axes > 3 || x.rank() != axes + 2)
     fail(ErrorKind::value, "resample: input ", x.shape(), " with ", axes,
@@ -88,9 +89,10 @@ void resample_body(const Use& use, Tensor* out) {
   Wanted wanted = {per_axis(use, 0, "size", axes, 1, 1),
                    {},
                    kMethodOfMode[mode],
-                   use.words.flag(2),
-                   use.words.flag(3)};
-  for (int i = 0; i < 3; ++i) wanted.scale[static_cast<std::size_t>(i)] = use.words.real(4 + i);
+                   use.attributes.flag(2),
+                   use.attributes.flag(3)};
+  for (int i = 0; i < 3; ++i)
+    wanted.scale[static_cast<std::size_t>(i)] = use.attributes.real(4 + i);
   for (int i = 2; i < x.rank(); ++i)
     if (x.size(i) < 1 || x.size(i) >= int64_t{1} << 31)
       fail(ErrorKind::value, "resample: input ", x.shape(), " has an axis of size ", x.size(i));
@@ -117,15 +119,17 @@ constexpr OpRecord kResampleAxes = {
     .infer =
         [](Call& call, Result* results) {
           const Meta& x = call.in[0];
-          const List space = call.words.list(call.words.flag(kTransposed) ? kImage : kSize);
+          const List space =
+              call.attributes.list(call.attributes.flag(kTransposed) ? kImage : kSize);
           for (int i = 0; i < x.rank() - space.count; ++i) results[0].shape.push_back(x.size(i));
-          for (const Word size : space) results[0].shape.push_back(size);
+          for (const Attribute size : space) results[0].shape.push_back(size);
           results[0].dtype = x.dtype;
         },
     .vjp =
         [](Vjp& v) {
-          WordList words(v.words().at, v.words().count);
-          v.give(0, kResampleAxes, {v.g()}, words.set(kTransposed, !v.words().flag(kTransposed)));
+          AttributeList attributes(v.attributes().at, v.attributes().count);
+          v.give(0, kResampleAxes, {v.g()},
+                 attributes.set(kTransposed, !v.attributes().flag(kTransposed)));
         }};
 
 constexpr OpRecord kResample = {

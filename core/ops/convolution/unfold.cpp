@@ -13,36 +13,38 @@ namespace {
 
 using std::int64_t;
 
-// Words of both: kernel, stride, dilation, padding, sizes of the image.
-enum WindowWord { kKernel, kStride, kDilation, kPadding, kImage, kWindowWords };
+// Attributes of both: kernel, stride, dilation, padding, sizes of the image.
+enum WindowAttribute { kKernel, kStride, kDilation, kPadding, kImage, kWindowAttributes };
 
-int64_t places_of(const char* op, Words words) {
+int64_t places_of(const char* op, Attributes attributes) {
   Checked places(op, 1);
   for (int i = 0; i < 2; ++i) {
-    const int64_t reach = words.list(kDilation)[i] * (words.list(kKernel)[i] - 1) + 1;
-    const int64_t padded = words.list(kImage)[i] + 2 * words.list(kPadding)[i];
-    places = places * ((padded - reach) / words.list(kStride)[i] + 1);
+    const int64_t reach = attributes.list(kDilation)[i] * (attributes.list(kKernel)[i] - 1) + 1;
+    const int64_t padded = attributes.list(kImage)[i] + 2 * attributes.list(kPadding)[i];
+    places = places * ((padded - reach) / attributes.list(kStride)[i] + 1);
   }
   return places.get();
 }
-int64_t taps_of(Words words) { return words.list(kKernel)[0] * words.list(kKernel)[1]; }
+int64_t taps_of(Attributes attributes) {
+  return attributes.list(kKernel)[0] * attributes.list(kKernel)[1];
+}
 
 void infer_columns(Call& call, Result* results) {
   const Meta& x = call.in[0];
-  const Checked rows = Checked("unfold", x.size(1)) * taps_of(call.words);
-  results[0].shape = {x.size(0), rows.get(), places_of("unfold", call.words)};
+  const Checked rows = Checked("unfold", x.size(1)) * taps_of(call.attributes);
+  results[0].shape = {x.size(0), rows.get(), places_of("unfold", call.attributes)};
   results[0].dtype = x.dtype;
 }
 void infer_image(Call& call, Result* results) {
   const Meta& x = call.in[0];
-  const List image = call.words.list(kImage);
-  results[0].shape = {x.size(0), x.size(1) / taps_of(call.words), image[0], image[1]};
+  const List image = call.attributes.list(kImage);
+  results[0].shape = {x.size(0), x.size(1) / taps_of(call.attributes), image[0], image[1]};
   results[0].dtype = x.dtype;
 }
 
-// The geometry of a call whose words behind `first` are kernel_size, dilation, padding, stride.
-// Raises ValueError where no window fits the image.
-WordList geometry(const Use& use, int first, const Dims& image) {
+// The geometry of a call whose attributes behind `first` are kernel_size, dilation, padding,
+// stride. Raises ValueError where no window fits the image.
+AttributeList geometry(const Use& use, int first, const Dims& image) {
   constexpr int axes = 2;
   const Dims kernel = per_axis(use, first, "kernel_size", axes, 1, 1);
   const Dims dilation = per_axis(use, first + 1, "dilation", axes, 1, 1);
@@ -56,9 +58,9 @@ WordList geometry(const Use& use, int first, const Dims& image) {
   if (reach[0] > padded[0] || reach[1] > padded[1])
     fail(ErrorKind::value, use.op.name, ": windows of ", reach,
          " are larger than the padded image ", padded);
-  WordList words(kWindowWords);
-  words.set_list(kKernel, kernel).set_list(kStride, stride).set_list(kDilation, dilation);
-  return words.set_list(kPadding, padding).set_list(kImage, image);
+  AttributeList attributes(kWindowAttributes);
+  attributes.set_list(kKernel, kernel).set_list(kStride, stride).set_list(kDilation, dilation);
+  return attributes.set_list(kPadding, padding).set_list(kImage, image);
 }
 
 Tensor with_batch(const Use& use, int rank, const char* expected) {
@@ -77,19 +79,19 @@ void unfold_body(const Use& use, Tensor* out) {
   out[0] = use.in[0].tensor.rank() == 4 ? y : owned(squeeze(y, {0}));
 }
 
-// The first word: output_size.
+// The first attribute: output_size.
 void fold_body(const Use& use, Tensor* out) {
   const Tensor x = with_batch(use, 3, "(batch, channels * kernel elements, windows)");
   const Dims image = per_axis(use, 0, "output_size", 2, 1, 0);
-  const WordList words = geometry(use, 1, image);
-  const int64_t taps = taps_of(words), places = places_of(use.op.name, words);
+  const AttributeList attributes = geometry(use, 1, image);
+  const int64_t taps = taps_of(attributes), places = places_of(use.op.name, attributes);
   if (x.size(1) % taps != 0)
     fail(ErrorKind::value, use.op.name, ": the kernel's ", taps, " elements do not divide the ",
          x.size(1), " rows of input ", use.in[0].tensor.shape());
   if (x.size(2) != places)
     fail(ErrorKind::value, use.op.name, ": output_size ", image, " has ", places,
          " windows, but input ", use.in[0].tensor.shape(), " has ", x.size(2));
-  const Tensor y = apply(kColumnsToWindows, {x}, words);
+  const Tensor y = apply(kColumnsToWindows, {x}, attributes);
   out[0] = use.in[0].tensor.rank() == 3 ? y : owned(squeeze(y, {0}));
 }
 
@@ -102,7 +104,7 @@ constexpr OpRecord kWindowsToColumns = {
         "Shape) -> Tensor",
     .help = "The windows of images (batch, channels, height, width) as columns.",
     .infer = infer_columns,
-    .vjp = [](Vjp& v) { v.give(0, kColumnsToWindows, {v.g()}, v.words()); }};
+    .vjp = [](Vjp& v) { v.give(0, kColumnsToWindows, {v.g()}, v.attributes()); }};
 constexpr OpRecord kColumnsToWindows = {
     .name = "columns_to_windows",
     .signature =
@@ -110,7 +112,7 @@ constexpr OpRecord kColumnsToWindows = {
         "Shape) -> Tensor",
     .help = "Images as sums of the windows that are columns.",
     .infer = infer_image,
-    .vjp = [](Vjp& v) { v.give(0, kWindowsToColumns, {v.g()}, v.words()); }};
+    .vjp = [](Vjp& v) { v.give(0, kWindowsToColumns, {v.g()}, v.attributes()); }};
 
 constexpr OpRecord kUnfold = {
     .name = "unfold",

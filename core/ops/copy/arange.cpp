@@ -105,11 +105,11 @@ constexpr OpRecord kPowerNorm = {
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       check_floating(x.dtype(), "power_norm", false);
-      const std::uint32_t axes = use.words.axes(1, x.rank(), use.op.name);
+      const std::uint32_t axes = use.attributes.axes(1, x.rank(), use.op.name);
       const DType type = working_dtype(x.dtype());
-      out[0] =
-          astype(power_norm(astype(x, type), use.words.real(0), list_of(axes), use.words.flag(2)),
-                 x.dtype());
+      out[0] = astype(power_norm(astype(x, type), use.attributes.real(0), list_of(axes),
+                                 use.attributes.flag(2)),
+                      x.dtype());
     }};
 
 }  // namespace tw

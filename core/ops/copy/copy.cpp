@@ -22,11 +22,12 @@ namespace tw {
 
 namespace {
 
-// Words of astype: the type, whether to copy where x has it, and a device, which frontends see to.
+// Attributes of astype: the type, whether to copy where x has it, and a device, which frontends see
+// to.
 bool has_type(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  if (x.dtype() != use.words.dtype(0)) return false;
-  out[0] = use.words.flag(1) ? copy(x) : x;
+  if (x.dtype() != use.attributes.dtype(0)) return false;
+  out[0] = use.attributes.flag(1) ? copy(x) : x;
   return true;
 }
 
@@ -36,7 +37,7 @@ void infer_copy(Call& call, Result* results) {
 }
 
 void infer_astype(Call& call, Result* results) {
-  const DType from = call.in[0].dtype, to = call.words.dtype(0);
+  const DType from = call.in[0].dtype, to = call.attributes.dtype(0);
   if (is_complex(from) && !is_bool(to) && !is_complex(to))
     fail(ErrorKind::type, "astype: ", name_of(from), " to ", name_of(to),
          " would drop the imaginary part; real(x) and imag(x) are the two");
@@ -139,20 +140,22 @@ constexpr OpRecord kToDevice = {
         [](const Use& use, Tensor* out) {
           refuse_in_capture("a tensor moves to another device");
           const Tensor x = contiguous(use.in[0].tensor);
-          const Device* to = device_of_word(use.words[0]);
-          const bool waits = !use.words.flag(2);
+          const Device* to = device_of_attribute(use.attributes[0]);
+          const bool waits = !use.attributes.flag(2);
           const DeviceGuard guard(to);
           const BlockSourceGuard source(source_for_copy(x.device(), to, waits));
           out[0] = Tensor::empty(x.shape(), x.dtype());
           move(x, out[0], waits);
         },
-    .vjp = [](Vjp& v) { v.give(0, to_device(v.g(), device_of_word(v.words()[1]))); }};
+    .vjp = [](Vjp& v) { v.give(0, to_device(v.g(), device_of_attribute(v.attributes()[1]))); }};
 
 Tensor to_device(const Tensor& x, const Device* device, bool non_blocking) {
   if (x.device() == device) return x;
-  return apply(
-      kToDevice, {x},
-      WordList(3).set(0, word_of(device)).set(1, word_of(x.device())).set(2, non_blocking));
+  return apply(kToDevice, {x},
+               AttributeList(3)
+                   .set(0, attribute_of(device))
+                   .set(1, attribute_of(x.device()))
+                   .set(2, non_blocking));
 }
 
 Tensor copy(const Tensor& x) { return apply(kCopy, {x}); }
@@ -171,7 +174,8 @@ Tensor with_truth_values(const Tensor& x) {
 
 Tensor astype(const Tensor& x, DType dtype, bool always_copy) {
   if (x.dtype() == dtype && !always_copy) return x;
-  return apply(kAstype, {x}, WordList(3).set(0, word_of(dtype)).set(1, always_copy).set(2, kNone));
+  return apply(kAstype, {x},
+               AttributeList(3).set(0, attribute_of(dtype)).set(1, always_copy).set(2, kNone));
 }
 
 Tensor astype_operand(const Tensor& x, DType dtype) {
@@ -213,7 +217,7 @@ void assign(Tensor& into, const Operand& value) {
 namespace {
 
 Tensor ones_like(const Tensor& x) {
-  return apply(kOnesLike, {x}, WordList(2).set(0, kNone).set(1, kNone));
+  return apply(kOnesLike, {x}, AttributeList(2).set(0, kNone).set(1, kNone));
 }
 // The gradient of a real input of a complex result is the real part.
 Tensor as_type_of_input(const Tensor& g, DType dtype) {

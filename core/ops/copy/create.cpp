@@ -22,44 +22,45 @@ namespace tw {
 
 namespace {
 
-// A shape of the words; ValueError where it has a negative extent.
-Shape checked_shape(const char* op, Words words, int i) {
-  const Shape shape = words.dims(i);
+// A shape of the attributes; ValueError where it has a negative extent.
+Shape checked_shape(const char* op, Attributes attributes, int i) {
+  const Shape shape = attributes.dims(i);
   for (std::int64_t extent : shape)
     if (extent < 0) fail(ErrorKind::value, op, ": shape ", shape, " has a negative extent");
   return shape;
 }
 
-// Words: shape, dtype.
+// Attributes: shape, dtype.
 void infer_zeros(Call& call, Result* results) {
-  results[0].shape = checked_shape(call.op->name, call.words, 0);
-  results[0].dtype = call.words.dtype(1, default_dtype());
+  results[0].shape = checked_shape(call.op->name, call.attributes, 0);
+  results[0].dtype = call.attributes.dtype(1, default_dtype());
 }
-bool quick_zeros(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+bool quick_zeros(const OpRecord& op, const Operand* in, int inputs, Attributes attributes,
+                 Tensor* out) {
   constexpr std::int64_t kFewElements = 1 << 12;
-  const List shape = words.list(0);
+  const List shape = attributes.list(0);
   std::int64_t count = 1;
-  for (const Word extent : shape) {
+  for (const Attribute extent : shape) {
     if (extent < 0 || extent > kFewElements || (count *= extent) > kFewElements)
-      return run_in_full(op, in, inputs, words, out);
+      return run_in_full(op, in, inputs, attributes, out);
   }
-  out[0] = Tensor::fresh({shape.begin(), shape.end()}, count, words.dtype(1, default_dtype()));
+  out[0] = Tensor::fresh({shape.begin(), shape.end()}, count, attributes.dtype(1, default_dtype()));
   Access at;
   std::memset(at(out[0]), 0, static_cast<std::size_t>(count) * out[0].item_bytes());
   return true;
 }
 void infer_full(Call& call, Result* results) {
-  results[0].shape = checked_shape("full", call.words, 0);
-  results[0].dtype = call.type = call.words.dtype(1, call.in[0].dtype);
+  results[0].shape = checked_shape("full", call.attributes, 0);
+  results[0].dtype = call.type = call.attributes.dtype(1, call.in[0].dtype);
 }
-// Words: count, dtype, and what core/cpu/copy/convert.cpp says.
+// Attributes: count, dtype, and what core/cpu/copy/convert.cpp says.
 void infer_sequence(Call& call, Result* results) {
-  results[0].shape = {call.words[0]};
-  results[0].dtype = call.words.dtype(1);
+  results[0].shape = {call.attributes[0]};
+  results[0].dtype = call.attributes.dtype(1);
 }
 
 // What xs_like ops make is like x, in another type where asked for.
-DType like_dtype(const Use& use) { return use.words.dtype(0, use.in[0].tensor.dtype()); }
+DType like_dtype(const Use& use) { return use.attributes.dtype(0, use.in[0].tensor.dtype()); }
 
 }  // namespace
 
@@ -80,8 +81,8 @@ constexpr OpRecord kEmpty = {
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      out[0] =
-          Tensor::empty(checked_shape("empty", use.words, 0), use.words.dtype(1, default_dtype()));
+      out[0] = Tensor::empty(checked_shape("empty", use.attributes, 0),
+                             use.attributes.dtype(1, default_dtype()));
     }};
 constexpr OpRecord kZeros = {
     .name = "zeros",
@@ -105,8 +106,8 @@ constexpr OpRecord kOnes = {.name = "ones",
                                 "Source: Array API standard 2024.12.",
                             .flags = kFunction,
                             .body = [](const Use& use, Tensor* out) {
-                              out[0] = full(checked_shape("ones", use.words, 0), 1,
-                                            use.words.dtype(1, default_dtype()));
+                              out[0] = full(checked_shape("ones", use.attributes, 0), 1,
+                                            use.attributes.dtype(1, default_dtype()));
                             }};
 constexpr OpRecord kFull = {
     .name = "full",
@@ -181,11 +182,13 @@ constexpr OpRecord kSequence = {
     .infer = infer_sequence};
 
 Tensor full(const Shape& shape, const Scalar& value, DType dtype) {
-  return apply(kFull, {value}, WordList(3).set_list(0, shape).set(1, word_of(dtype)).set(2, kNone));
+  return apply(kFull, {value},
+               AttributeList(3).set_list(0, shape).set(1, attribute_of(dtype)).set(2, kNone));
 }
 
 Tensor zeros(const Shape& shape, DType dtype) {
-  return apply(kZeros, {}, WordList(3).set_list(0, shape).set(1, word_of(dtype)).set(2, kNone));
+  return apply(kZeros, {},
+               AttributeList(3).set_list(0, shape).set(1, attribute_of(dtype)).set(2, kNone));
 }
 
 namespace {
@@ -231,29 +234,29 @@ Tensor whole_range(Wide start, Wide stop, Wide step, DType dtype) {
   if (count > 0)
     check_ends(number_of(start), number_of(start + (count - 1) * step), dtype, "arange");
   return apply(kSequence, {},
-               WordList(8)
+               AttributeList(8)
                    .set(0, count)
-                   .set(1, word_of(dtype))
+                   .set(1, attribute_of(dtype))
                    .set(2, true)
                    .set(3, false)
                    .set(4, false)
-                   .set(5, static_cast<Word>(start))
-                   .set(6, static_cast<Word>(step))
+                   .set(5, static_cast<Attribute>(start))
+                   .set(6, static_cast<Attribute>(step))
                    .set(7, 0));
 }
 
 Tensor real_range(double start, double step, std::int64_t count, DType dtype,
                   std::optional<double> stop, bool floors) {
   return apply(kSequence, {},
-               WordList(8)
+               AttributeList(8)
                    .set(0, count)
-                   .set(1, word_of(dtype))
+                   .set(1, attribute_of(dtype))
                    .set(2, false)
                    .set(3, stop.has_value())
                    .set(4, floors)
-                   .set(5, word_of(start))
-                   .set(6, word_of(step))
-                   .set(7, word_of(stop.value_or(0))));
+                   .set(5, attribute_of(start))
+                   .set(6, attribute_of(step))
+                   .set(7, attribute_of(stop.value_or(0))));
 }
 
 Tensor spaced(double start, double stop, std::int64_t count, bool endpoint, DType dtype) {
@@ -319,8 +322,8 @@ constexpr OpRecord kArange = {
       const bool all_whole = first.kind <= Scalar::Kind::integer &&
                              last.kind <= Scalar::Kind::integer &&
                              step.kind <= Scalar::Kind::integer;
-      out[0] =
-          arange(first, last, step, use.words.dtype(0, all_whole ? DType::int64 : default_dtype()));
+      out[0] = arange(first, last, step,
+                      use.attributes.dtype(0, all_whole ? DType::int64 : default_dtype()));
     }};
 constexpr OpRecord kLinspace = {
     .name = "linspace",
@@ -339,10 +342,11 @@ constexpr OpRecord kLinspace = {
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Scalar &start = use.in[0].scalar, &stop = use.in[1].scalar;
-      const std::int64_t count = use.words[0];
-      const bool endpoint = use.words.flag(3), complex_ends = is_complex(start) || is_complex(stop);
+      const std::int64_t count = use.attributes[0];
+      const bool endpoint = use.attributes.flag(3),
+                 complex_ends = is_complex(start) || is_complex(stop);
       const DType dtype =
-          use.words.dtype(1, complex_ends ? complex_dtype(default_dtype()) : default_dtype());
+          use.attributes.dtype(1, complex_ends ? complex_dtype(default_dtype()) : default_dtype());
       if (count < 0) fail(ErrorKind::value, "linspace: count is negative: ", count);
       if (!complex_ends) {
         out[0] = spaced(start.re, stop.re, count, endpoint, dtype);
@@ -375,7 +379,7 @@ Estimate estimate_triangle(const Call& call) {
   const Meta& x = call.in[0];
   return {0, 1.5 * static_cast<double>(x.count) * static_cast<double>(size_of(x.dtype))};
 }
-void triangle_vjp(Vjp& v) { v.give(0, v.record(), {v.g()}, v.words()); }
+void triangle_vjp(Vjp& v) { v.give(0, v.record(), {v.g()}, v.attributes()); }
 
 }  // namespace
 
@@ -393,8 +397,8 @@ constexpr OpRecord kTril = {.name = "tril",
                             .body =
                                 [](const Use& use, Tensor* out) {
                                   const Tensor& x = use.in[0].tensor;
-                                  const Tensor below =
-                                      diagonal_numbers(x.shape()) <= Operand(Scalar(use.words[0]));
+                                  const Tensor below = diagonal_numbers(x.shape()) <=
+                                                       Operand(Scalar(use.attributes[0]));
                                   out[0] = where(below, x, zeros(Shape(), x.dtype()));
                                 },
                             .vjp = triangle_vjp};
@@ -412,8 +416,8 @@ constexpr OpRecord kTriu = {.name = "triu",
                             .body =
                                 [](const Use& use, Tensor* out) {
                                   const Tensor& x = use.in[0].tensor;
-                                  const Tensor above =
-                                      diagonal_numbers(x.shape()) >= Operand(Scalar(use.words[0]));
+                                  const Tensor above = diagonal_numbers(x.shape()) >=
+                                                       Operand(Scalar(use.attributes[0]));
                                   out[0] = where(above, x, zeros(Shape(), x.dtype()));
                                 },
                             .vjp = triangle_vjp};
@@ -430,16 +434,17 @@ constexpr OpRecord kEye = {
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      const std::int64_t rows = use.words[0], columns = use.words.none(1) ? rows : use.words[1];
-      const DType dtype = use.words.dtype(3, default_dtype());
+      const std::int64_t rows = use.attributes[0],
+                         columns = use.attributes.none(1) ? rows : use.attributes[1];
+      const DType dtype = use.attributes.dtype(3, default_dtype());
       if (rows < 0 || columns < 0)
         fail(ErrorKind::value, "eye: shape ", Shape{rows, columns}, " has a negative extent");
-      const Word k = use.words[2];
+      const Attribute k = use.attributes[2];
       const std::int64_t row = k < 0 ? -k : 0, column = k > 0 ? k : 0;
       const std::int64_t count = std::min(rows - row, columns - column);
       const Shape shape{rows, columns};
       out[0] = count > 0 ? apply(kDiagonalBackward, {full({count}, 1, dtype)},
-                                 WordList(4).set(0, k).set(1, 0).set(2, 1).set_list(3, shape))
+                                 AttributeList(4).set(0, k).set(1, 0).set(2, 1).set_list(3, shape))
                          : zeros(shape, dtype);
     }};
 

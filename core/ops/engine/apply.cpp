@@ -110,14 +110,14 @@ Tensor converted(const OpRecord& op, const Tensor& x, const char* why, DType res
 
 // The call on converted operands, with results in their own types.
 void apply_converted(const OpRecord& op, const char* why, const Operand* in, int inputs,
-                     Words words, const Result* results, Tensor* out) {
+                     Attributes attributes, const Result* results, Tensor* out) {
   Few<Operand> operands(inputs);
   for (int i = 0; i < inputs; ++i) {
     operands.data()[i] = in[i];
     if (const Tensor& x = in[i].tensor)
       operands.data()[i].tensor = converted(op, x, why, results[0].dtype);
   }
-  apply(op, operands.data(), inputs, words, out);
+  apply(op, operands.data(), inputs, attributes, out);
   for (int i = 0; i < op.results; ++i)
     if (is_floating(results[i].dtype)) out[i] = astype(out[i], results[i].dtype);
 }
@@ -287,8 +287,8 @@ struct Inferred {
   Meta out[kMaxResults];
   Call call;
 
-  Inferred(const OpRecord& op, const Operand* operands, int inputs, Words words)
-      : in(inputs), room(op.results), call{&op, in.data(), inputs, out, words} {
+  Inferred(const OpRecord& op, const Operand* operands, int inputs, Attributes attributes)
+      : in(inputs), room(op.results), call{&op, in.data(), inputs, out, attributes} {
     for (int i = 0; i < inputs; ++i) describe_operand(operands[i], in.data()[i]);
     op.infer(call, results);
     for (int i = 0; i < inputs; ++i)
@@ -340,15 +340,15 @@ bool run_fallback(const OpRecord& op, const Inferred& inferred, const char* why,
   const Call& call = inferred.call;
   if (why == kTooNarrow || why == kOtherType) {
     const GradModeGuard mode(modes.grad && (op.flags & kWidensAll));
-    apply_converted(op, why, in, call.inputs, call.words, inferred.results, out);
+    apply_converted(op, why, in, call.inputs, call.attributes, inferred.results, out);
     return !(op.flags & kWidensAll);
   }
   if (!op.body) fail_refused(op, why);
-  run_body({op, in, call.inputs, call.words}, out);
+  run_body({op, in, call.inputs, call.attributes}, out);
   return op.vjp;
 }
 
-bool run(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out);
+bool run(const OpRecord& op, const Operand* in, int inputs, Attributes attributes, Tensor* out);
 
 // Along axes of operands that have all their memory in another order of axes, as a transposed
 // matrix has: in that order kernels read them as they lie. (With one element along an axis there is
@@ -369,24 +369,26 @@ Dims in_order(const Dims& dims, const AxisOrder& order) {
   return moved;
 }
 
-// The words with their axes as places in the order.
-WordList in_order(const OpRecord& op, Words words, int rank, const AxisOrder& order) {
-  const auto place_of = [&](Word axis) {
+// The attributes with their axes as places in the order.
+AttributeList in_order(const OpRecord& op, Attributes attributes, int rank,
+                       const AxisOrder& order) {
+  const auto place_of = [&](Attribute axis) {
     const int at = normalize_axis(axis, rank, op.name);
     return std::find(order.at, order.at + rank, at) - order.at;
   };
-  WordList moved(words.at, words.count);
+  AttributeList moved(attributes.at, attributes.count);
   if (op.flags & kAnyOrder) return moved;
-  if (op.flags & kAlongAxis) return moved.set(0, place_of(words[0]));
-  if (words.none(0)) return moved;
-  const List axes = words.list(0);
-  const int first = static_cast<int>(words[0]) + 1;
+  if (op.flags & kAlongAxis) return moved.set(0, place_of(attributes[0]));
+  if (attributes.none(0)) return moved;
+  const List axes = attributes.list(0);
+  const int first = static_cast<int>(attributes[0]) + 1;
   for (int i = 0; i < axes.count; ++i) moved.set(first + i, place_of(axes[i]));
   return moved;
 }
 
 // The call with all axes in the order of the first operand's memory; the results lie as that does.
-void run_permuted(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+void run_permuted(const OpRecord& op, const Operand* in, int inputs, Attributes attributes,
+                  Tensor* out) {
   const GradModeGuard off(false);
   const int rank = in[0].tensor.rank();
   const AxisOrder order(in[0].tensor.strides());
@@ -396,7 +398,7 @@ void run_permuted(const OpRecord& op, const Operand* in, int inputs, Words words
     moved.data()[i] = view_of(x, in_order(x.shape(), order), in_order(x.strides(), order));
   }
   Tensor made[kMaxResults];
-  run(op, moved.data(), inputs, in_order(op, words, rank, order), made);
+  run(op, moved.data(), inputs, in_order(op, attributes, rank, order), made);
   for (int i = 0; i < op.results; ++i) {
     Shape shape = Shape::of_rank(rank);
     Strides strides = Strides::of_rank(rank);
@@ -414,18 +416,18 @@ bool widens_recorded(const OpKernels& kernels, const OpRecord& op, const Operand
 }
 
 // Runs a kernel, or what takes its place. Returns what run_fallback does.
-[[gnu::noinline]] bool run(const OpRecord& op, const Operand* in, int inputs, Words words,
+[[gnu::noinline]] bool run(const OpRecord& op, const Operand* in, int inputs, Attributes attributes,
                            Tensor* out) {
   const OpKernels& kernels = kernels_of(op);
   if ((op.flags & kWidensAll) && widens_recorded(kernels, op, in, inputs)) [[unlikely]]
-    return run_fallback(op, Inferred(op, in, inputs, words), kTooNarrow, in, out);
+    return run_fallback(op, Inferred(op, in, inputs, attributes), kTooNarrow, in, out);
   const bool may_keep = kernels.lowering && is_plain();
-  const CallKey key(may_keep, op, in, inputs, words);
+  const CallKey key(may_keep, op, in, inputs, attributes);
   if (KnownCall* const known = find_known(key)) {
     launch_known(*known, op, in, inputs, out);
     return true;
   }
-  Inferred inferred(op, in, inputs, words);
+  Inferred inferred(op, in, inputs, attributes);
   if (const Result& view = inferred.results[0]; view.alias >= 0) {
     const Tensor& x = in[view.alias].tensor;
     out[0] = view.dtype == x.dtype() ? view_of(x, view.shape, view.strides, view.offset)
@@ -434,18 +436,18 @@ bool widens_recorded(const OpKernels& kernels, const OpRecord& op, const Operand
   }
   if (!kernels.lowering) {
     if (!op.body) fail_without_kernel(op);
-    run_body({op, in, inputs, words}, out);
+    run_body({op, in, inputs, attributes}, out);
     return op.vjp;
   }
   const Lowering& lowering = *kernels.lowering;
   if (const char* why = lowering.refuses ? lowering.refuses(inferred.call) : nullptr) [[unlikely]]
     return run_fallback(op, inferred, why, in, out);
   if (is_body_forced(&kernels)) [[unlikely]] {
-    run_body({op, in, inputs, words}, out);
+    run_body({op, in, inputs, attributes}, out);
     return op.vjp;
   }
   if (is_permuted(op, inferred.call)) [[unlikely]]
-    run_permuted(op, in, inputs, words, out);
+    run_permuted(op, in, inputs, attributes, out);
   else
     launch_packed(op, kernels, inferred.call, in, true, key ? &key : nullptr, out);
   return true;
@@ -466,31 +468,34 @@ const Device* device_of(const OpRecord& op, const Operand* in, int inputs) {
   return first ? first->device() : modes.device;
 }
 
-bool run_in_full(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
-  if (op.rewrite && op.rewrite({op, in, inputs, words}, out)) return false;
+bool run_in_full(const OpRecord& op, const Operand* in, int inputs, Attributes attributes,
+                 Tensor* out) {
+  if (op.rewrite && op.rewrite({op, in, inputs, attributes}, out)) return false;
   if (op.infer && (op.vjp || !wants_recording(op, in, inputs, {in, inputs})))
-    return run(op, in, inputs, words, out);
+    return run(op, in, inputs, attributes, out);
   if (op.vjp)
-    run_body({op, in, inputs, words}, out);
+    run_body({op, in, inputs, attributes}, out);
   else
-    op.body({op, in, inputs, words}, out);
+    op.body({op, in, inputs, attributes}, out);
   return op.vjp;
 }
 
 namespace {
 
-bool run_quickly(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
-  return op.quick ? op.quick(op, in, inputs, words, out) : run_in_full(op, in, inputs, words, out);
+bool run_quickly(const OpRecord& op, const Operand* in, int inputs, Attributes attributes,
+                 Tensor* out) {
+  return op.quick ? op.quick(op, in, inputs, attributes, out)
+                  : run_in_full(op, in, inputs, attributes, out);
 }
 
 // The same, and what is done about results that take part in the graph, or may be saved.
 template <decltype(OpRecord::quick) run>
-[[gnu::noinline]] void apply_here(const OpRecord& op, const Operand* in, int inputs, Words words,
-                                  Tensor* out, DispatchFlags flags) {
+[[gnu::noinline]] void apply_here(const OpRecord& op, const Operand* in, int inputs,
+                                  Attributes attributes, Tensor* out, DispatchFlags flags) {
   const bool recorded = wants_recording(op, in, inputs, flags);
-  if (!run(op, in, inputs, words, out)) return;
+  if (!run(op, in, inputs, attributes, out)) return;
   if (recorded && is_differentiable(out[0].dtype()))
-    OpNode::record_call(op, in, inputs, words, out);
+    OpNode::record_call(op, in, inputs, attributes, out);
   else if (modes.checkpoint) [[unlikely]]
     tell_frame(in, inputs, out, op.results);
 }
@@ -498,7 +503,8 @@ template <decltype(OpRecord::quick) run>
 // The call on operands in the type that the op's kind has under autocast, which is off for what the
 // op is made of. The casts are ops: they are recorded, and gradients come back in the operands' own
 // types.
-void apply_autocast(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+void apply_autocast(const OpRecord& op, const Operand* in, int inputs, Attributes attributes,
+                    Tensor* out) {
   const DType type =
       op.autocast == Autocast::narrow ? static_cast<DType>(modes.autocast - 1) : DType::float32;
   Few<Operand> operands(inputs);
@@ -509,7 +515,7 @@ void apply_autocast(const OpRecord& op, const Operand* in, int inputs, Words wor
       operands.data()[i].tensor = astype(x, type);
   }
   const AutocastGuard off(0);
-  apply_here<run_in_full>(op, operands.data(), inputs, words, out, {operands.data(), inputs});
+  apply_here<run_in_full>(op, operands.data(), inputs, attributes, out, {operands.data(), inputs});
 }
 
 // Runs `f` with what it makes where the operands are, and named by the op.
@@ -525,11 +531,11 @@ template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs,
 }
 
 [[gnu::noinline]] void apply_slow_path(const OpRecord& op, const Operand* in, int inputs,
-                                       Words words, Tensor* out) {
+                                       Attributes attributes, Tensor* out) {
   as_scoped_op(op, in, inputs, [&] {
     if (modes.autocast && op.autocast != Autocast::as_given)
-      return apply_autocast(op, in, inputs, words, out);
-    apply_here<run_in_full>(op, in, inputs, words, out, {in, inputs});
+      return apply_autocast(op, in, inputs, attributes, out);
+    apply_here<run_in_full>(op, in, inputs, attributes, out, {in, inputs});
   });
 }
 
@@ -537,22 +543,22 @@ template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs,
 
 // For a thread that another library has left in an environment of its own.
 [[gnu::noinline, gnu::cold]] static void apply_in_environment(const OpRecord& op, const Operand* in,
-                                                              int inputs, Words words,
+                                                              int inputs, Attributes attributes,
                                                               Tensor* out) {
   const FloatEnvironment environment;
-  apply(op, in, inputs, words, out);
+  apply(op, in, inputs, attributes, out);
 }
 
-void apply(const OpRecord& op, const Operand* in, int inputs, Words words, Tensor* out) {
+void apply(const OpRecord& op, const Operand* in, int inputs, Attributes attributes, Tensor* out) {
   if (!is_engines_own(float_control())) [[unlikely]]
-    return apply_in_environment(op, in, inputs, words, out);
+    return apply_in_environment(op, in, inputs, attributes, out);
   // Each way is the last thing done: a small call costs no frame here.
   const DispatchFlags flags(in, inputs);
   if (flags.needs_slow_path()) [[unlikely]]
-    return apply_slow_path(op, in, inputs, words, out);
+    return apply_slow_path(op, in, inputs, attributes, out);
   if (flags.in_graph() || modes.checkpoint)
-    return apply_here<run_quickly>(op, in, inputs, words, out, flags);
-  run_quickly(op, in, inputs, words, out);
+    return apply_here<run_quickly>(op, in, inputs, attributes, out, flags);
+  run_quickly(op, in, inputs, attributes, out);
 }
 
 // Launches what kernels must take.
@@ -566,11 +572,11 @@ static void launch_inferred(const OpRecord& op, Inferred& inferred, const Operan
   launch_packed(op, kernels, inferred.call, in, false, nullptr, out);
 }
 
-void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
+void apply_into(const OpRecord& op, const Operand* in, int inputs, Attributes attributes,
                 const Tensor& target) {
   const FloatEnvironment environment;
   as_op(op, in, inputs, [&] {
-    Inferred inferred(op, in, inputs, words);
+    Inferred inferred(op, in, inputs, attributes);
     describe_operand(target, inferred.out[0]);
     Tensor out[kMaxResults] = {target};
     launch_inferred(op, inferred, in, out);
@@ -579,17 +585,17 @@ void apply_into(const OpRecord& op, const Operand* in, int inputs, Words words,
   });
 }
 
-void apply_in_place(const OpRecord& op, const Operand* in, int inputs, Words words) {
+void apply_in_place(const OpRecord& op, const Operand* in, int inputs, Attributes attributes) {
   const FloatEnvironment environment;
   as_op(op, in, inputs, [&] {
-    Inferred inferred(op, in, inputs, words);
+    Inferred inferred(op, in, inputs, attributes);
     launch_inferred(op, inferred, in, nullptr);
   });
 }
 
-Tensor apply(const OpRecord& op, std::initializer_list<Operand> in, Words words) {
+Tensor apply(const OpRecord& op, std::initializer_list<Operand> in, Attributes attributes) {
   Tensor y;
-  apply(op, in.begin(), static_cast<int>(in.size()), words, &y);
+  apply(op, in.begin(), static_cast<int>(in.size()), attributes, &y);
   return y;
 }
 

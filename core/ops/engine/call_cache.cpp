@@ -29,15 +29,16 @@ template <int count> constexpr std::array<std::uint64_t, count> make_factors() {
 
 }  // namespace
 
-void CallKey::describe(const OpRecord& op, const Operand* in, int inputs, Words words) {
-  // Three words, the op's own, and of each operand its type and each axis's extent and stride.
-  if (3 + words.count + inputs > kCapacity) return;
+void CallKey::describe(const OpRecord& op, const Operand* in, int inputs, Attributes attributes) {
+  // Three words, the op's attributes, and of each operand its type and each axis's extent and
+  // stride.
+  if (3 + attributes.count + inputs > kCapacity) return;
   words_[0] = reinterpret_cast<std::int64_t>(&op);
   words_[1] = reinterpret_cast<std::int64_t>(modes.choice);
   words_[2] = static_cast<std::int64_t>(choice_epoch.load(std::memory_order_acquire)) << 8 |
               static_cast<std::int64_t>(default_dtype());
   int count = 3;
-  for (int i = 0; i < words.count; ++i) words_[count++] = words.at[i];
+  for (int i = 0; i < attributes.count; ++i) words_[count++] = attributes.at[i];
   for (int i = 0; i < inputs; ++i) {
     const TensorHeader* const x = in[i].tensor.get();
     if (!x) {

@@ -17,8 +17,8 @@ class CallKey {
  public:
   // Empty where it is not `wanted`, where an operand is a number, and where the description of the
   // operands would exceed kCapacity.
-  CallKey(bool wanted, const OpRecord& op, const Operand* in, int inputs, Words words) {
-    if (wanted) describe(op, in, inputs, words);
+  CallKey(bool wanted, const OpRecord& op, const Operand* in, int inputs, Attributes attributes) {
+    if (wanted) describe(op, in, inputs, attributes);
   }
   explicit operator bool() const { return count_ > 0; }
   bool operator==(const CallKey& other) const;
@@ -26,7 +26,7 @@ class CallKey {
 
  private:
   static constexpr int kCapacity = 48;
-  void describe(const OpRecord& op, const Operand* in, int inputs, Words words);
+  void describe(const OpRecord& op, const Operand* in, int inputs, Attributes attributes);
 
   int count_ = 0;  // 0: no key
   std::int64_t words_[kCapacity];

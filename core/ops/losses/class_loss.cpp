@@ -75,7 +75,8 @@ struct Targets {
   Tensor counts;
   Tensor classes;  // in range: 0 where the row does not count
 };
-Targets targets_of(const Tensor& targets, std::int64_t classes, Word ignore_index, Indexing user) {
+Targets targets_of(const Tensor& targets, std::int64_t classes, Attribute ignore_index,
+                   Indexing user) {
   const Tensor counts = targets != Operand(Scalar(ignore_index));
   return {counts, checked_indices(where(counts, targets, 0), classes, kNone, user)};
 }
@@ -83,12 +84,12 @@ Targets targets_of(const Tensor& targets, std::int64_t classes, Word ignore_inde
 // -log_likelihood[target] of each row along axis 1, 0 where it does not count.
 Tensor picked(const Tensor& log_likelihood, const Targets& t) {
   const Tensor one =
-      apply(kGather, {log_likelihood, expand_dims(t.classes, 1)}, WordList(1).set(0, 1));
+      apply(kGather, {log_likelihood, expand_dims(t.classes, 1)}, AttributeList(1).set(0, 1));
   return where(t.counts, -squeeze(one, {1}), 0);
 }
 // The weight of each row's class, 0 where it does not count.
 Tensor row_weights(const Tensor& weight, const Targets& t) {
-  return where(t.counts, apply(kTake, {weight, t.classes}, WordList(1).set(0, 0)), 0);
+  return where(t.counts, apply(kTake, {weight, t.classes}, AttributeList(1).set(0, 0)), 0);
 }
 
 // Losses of rows, shaped as targets are, or their sum, or that over `total`.
@@ -102,20 +103,20 @@ Tensor reduced_rows(const Tensor& losses, const Tensor& total, Reduction reducti
 
 // ---- negative log-likelihood ----
 
-// Words: ignore_index, reduction.
+// Attributes: ignore_index, reduction.
 void nll_body(const Use& use, Tensor* out) {
   const Tensor &input = use.in[0].tensor, &targets = use.in[1].tensor;
   check_classes(use, "input", "target");
   const Tensor x = with_batch(astype(input, working_dtype(input.dtype())));
   const Tensor weight = class_weights(use, input);
-  const Targets t =
-      targets_of(classes_of_batch(targets, false), x.size(1), use.words[0], Indexing::nll_loss);
+  const Targets t = targets_of(classes_of_batch(targets, false), x.size(1), use.attributes[0],
+                               Indexing::nll_loss);
   Tensor losses = picked(x, t), weights, total;
   if (weight) {
     weights = row_weights(astype(weight, x.dtype()), t);
     losses = losses * weights;
   }
-  const auto reduction = static_cast<Reduction>(use.words[1]);
+  const auto reduction = static_cast<Reduction>(use.attributes[1]);
   if (reduction == Reduction::mean)
     total = sum(weight ? weights : astype(t.counts, x.dtype()), {}, false);
   out[0] = astype(reduced_rows(losses, total, reduction, targets.shape()), input.dtype());
@@ -142,8 +143,9 @@ void infer_rows_backward(Call& call, Result* results) {
 
 void rows_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &targets = use.in[1].tensor;
-  const Tensor counts = targets != Operand(Scalar(use.words[0]));
-  const WordList classes = WordList(2).set(0, x.size(1)).set(1, word_of(DType::bool_));
+  const Tensor counts = targets != Operand(Scalar(use.attributes[0]));
+  const AttributeList classes =
+      AttributeList(2).set(0, x.size(1)).set(1, attribute_of(DType::bool_));
   const Tensor hot = apply(kOneHot, {where(counts, targets, 0)}, classes);
   const Tensor top = max(x, {1}, true);
   out[1] = concat({top, log(sum(exp(x - top), {1}, true))}, 1);
@@ -153,7 +155,7 @@ void rows_body(const Use& use, Tensor* out) {
 
 void rows_backward_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &targets = use.in[1].tensor, &g = use.in[3].tensor;
-  const Tensor counts = targets != Operand(Scalar(use.words[0]));
+  const Tensor counts = targets != Operand(Scalar(use.attributes[0]));
   const Tensor columns = expand_dims(arange(0, Scalar(x.size(1)), 1, DType::int64), 0);
   const Tensor hot = astype(expand_dims(targets, 1) == columns, x.dtype());
   out[0] = where(expand_dims(counts, 1), (softmax(x, 1) - hot) * expand_dims(g, 1), 0);
@@ -161,8 +163,8 @@ void rows_backward_body(const Use& use, Tensor* out) {
 
 // ---- their sum or mean, which GPUs have kernels for ----
 
-// Words: ignore_index, whether it is the mean. Results besides: norms of the rows, how many count,
-// and the targets, so that later changes of these do not reach backward.
+// Attributes: ignore_index, whether it is the mean. Results besides: norms of the rows, how many
+// count, and the targets, so that later changes of these do not reach backward.
 void infer_total(Call& call, Result* results) {
   for (int i = 0; i < 3; ++i) results[i].dtype = call.in[0].dtype;
   results[1].shape = {call.in[0].size(0), 2};
@@ -172,8 +174,8 @@ void infer_total(Call& call, Result* results) {
 void total_body(const Use& use, Tensor* out) {
   const Tensor& targets = use.in[1].tensor;
   Tensor rows[3];
-  apply(kCrossEntropyRows, use.in, 2, WordList(1).set(0, use.words[0]), rows);
-  const auto reduction = use.words.flag(1) ? Reduction::mean : Reduction::sum;
+  apply(kCrossEntropyRows, use.in, 2, AttributeList(1).set(0, use.attributes[0]), rows);
+  const auto reduction = use.attributes.flag(1) ? Reduction::mean : Reduction::sum;
   out[0] = reduced_rows(rows[0], rows[2], reduction, targets.shape());
   out[1] = rows[1];
   out[2] = rows[2];
@@ -181,27 +183,27 @@ void total_body(const Use& use, Tensor* out) {
 }
 void total_backward_body(const Use& use, Tensor* out) {
   const Tensor &norms = use.in[2].tensor, &counted = use.in[3].tensor, &g = use.in[4].tensor;
-  const Tensor each = use.words.flag(1) ? g / counted : g;
+  const Tensor each = use.attributes.flag(1) ? g / counted : g;
   out[0] = apply(kCrossEntropyRowsBackward,
                  {use.in[0], use.in[1], norms, broadcast_to(each, {norms.size(0)})},
-                 WordList(1).set(0, use.words[0]));
+                 AttributeList(1).set(0, use.attributes[0]));
 }
 // In one launch forward and one backward, where ops of their own would be nine.
-Tensor total_of_rows(const Tensor& x, const Tensor& targets, Word ignore_index,
+Tensor total_of_rows(const Tensor& x, const Tensor& targets, Attribute ignore_index,
                      Reduction reduction) {
   const Tensor classes = astype(targets, DType::int64);
   Tensor out[4];
   const Operand operands[] = {x, classes.rank() ? classes : reshape(classes, {1})};
   apply(kCrossEntropyTotal, operands, 2,
-        WordList(2).set(0, ignore_index).set(1, reduction == Reduction::mean), out);
+        AttributeList(2).set(0, ignore_index).set(1, reduction == Reduction::mean), out);
   return out[0];
 }
 
 // ---- cross-entropy ----
 
-// Words of cross_entropy: ignore_index, reduction, label_smoothing.
+// Attributes of cross_entropy: ignore_index, reduction, label_smoothing.
 double smoothing_of(const Use& use) {
-  const double smoothing = use.words.real(2);
+  const double smoothing = use.attributes.real(2);
   if (!(smoothing >= 0 && smoothing <= 1))
     fail(ErrorKind::value, "cross_entropy: label_smoothing must be from 0 to 1, got ", smoothing);
   return smoothing;
@@ -210,7 +212,7 @@ double smoothing_of(const Use& use) {
 // Targets are probabilities of the classes, of the shape of the logits.
 Tensor of_probabilities(const Use& use, double smoothing) {
   const Tensor& logits = use.in[0].tensor;
-  if (use.words[0] >= 0)
+  if (use.attributes[0] >= 0)
     fail(ErrorKind::value, "cross_entropy: ignore_index is for class indices, not probabilities");
   const DType wide = working_dtype(promote(logits.dtype(), use.in[1].tensor.dtype()));
   const Tensor x = with_batch(astype(logits, wide));
@@ -221,7 +223,7 @@ Tensor of_probabilities(const Use& use, double smoothing) {
   const Tensor losses = -sum(log_softmax(x, 1) * likely, {1}, false);
   Shape shape = logits.shape();
   shape.erase(class_axis(logits));
-  const auto reduction = static_cast<Reduction>(use.words[1]);
+  const auto reduction = static_cast<Reduction>(use.attributes[1]);
   if (reduction == Reduction::mean) return mean(losses, {}, false);
   return reduced_rows(losses, {}, reduction, shape);
 }
@@ -245,22 +247,22 @@ Tensor of_classes(const Use& use, double smoothing) {
   const Tensor x = with_batch(astype(logits, working_dtype(logits.dtype())));
   Tensor weight = class_weights(use, logits), weights;
   if (weight) weight = astype(weight, x.dtype());
-  const auto reduction = static_cast<Reduction>(use.words[1]);
+  const auto reduction = static_cast<Reduction>(use.attributes[1]);
   const bool has_kernel = x.rank() == 2 && smoothing == 0;
   if (has_kernel && !weight && reduction != Reduction::none &&
       active_kernel_set() == KernelSet::cuda)
-    return total_of_rows(x, targets, use.words[0], reduction);
+    return total_of_rows(x, targets, use.attributes[0], reduction);
   const Tensor classes = classes_of_batch(targets, true);
   Targets t;
   if (weight || !has_kernel) {
-    t = targets_of(classes, x.size(1), use.words[0], Indexing::cross_entropy);
+    t = targets_of(classes, x.size(1), use.attributes[0], Indexing::cross_entropy);
     weights = weight ? row_weights(weight, t) : astype(t.counts, x.dtype());
   }
   Tensor losses, total;
   if (has_kernel) {
     Tensor rows[3];
     const Operand operands[] = {x, classes};
-    apply(kCrossEntropyRows, operands, 2, WordList(1).set(0, use.words[0]), rows);
+    apply(kCrossEntropyRows, operands, 2, AttributeList(1).set(0, use.attributes[0]), rows);
     losses = weight ? rows[0] * weights : rows[0];
     total = rows[2];
   } else {
@@ -312,8 +314,8 @@ constexpr OpRecord kCrossEntropyRows = {
     .body = rows_body,
     .vjp =
         [](Vjp& v) {
-          v.give(0,
-                 apply(kCrossEntropyRowsBackward, {v.in(0), v.in(1), v.out(1), v.g()}, v.words()));
+          v.give(0, apply(kCrossEntropyRowsBackward, {v.in(0), v.in(1), v.out(1), v.g()},
+                          v.attributes()));
         },
     .reads = {{.inputs = 3, .results = 2}}};
 constexpr OpRecord kCrossEntropyRowsBackward = {
@@ -338,7 +340,7 @@ constexpr OpRecord kCrossEntropyTotal = {
     .vjp =
         [](Vjp& v) {
           v.give(0, apply(kCrossEntropyTotalBackward,
-                          {v.in(0), v.out(3), v.out(1), v.out(2), v.g()}, v.words()));
+                          {v.in(0), v.out(3), v.out(1), v.out(2), v.g()}, v.attributes()));
         },
     .reads = {{.inputs = 1, .results = 2 | 4 | 8}}};
 constexpr OpRecord kCrossEntropyTotalBackward = {
@@ -373,9 +375,11 @@ constexpr OpRecord kCrossEntropy = {
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, Reduction reduction,
                      std::int64_t ignore_index) {
-  return apply(
-      kCrossEntropy, {logits, targets, Operand::none()},
-      WordList(3).set(0, ignore_index).set(1, static_cast<Word>(reduction)).set(2, word_of(0.0)));
+  return apply(kCrossEntropy, {logits, targets, Operand::none()},
+               AttributeList(3)
+                   .set(0, ignore_index)
+                   .set(1, static_cast<Attribute>(reduction))
+                   .set(2, attribute_of(0.0)));
 }
 
 }  // namespace tw

@@ -48,12 +48,12 @@ Tensor at_least_0(const Tensor& x) { return clip(x, 0, kInfinity); }
 void mse_body(const Use& use, Tensor* out) {
   check_same_shape(use);
   const LossInputs in(use);
-  out[0] = in.reduced(square_distance(in[0], in[1]), use.words[0]);
+  out[0] = in.reduced(square_distance(in[0], in[1]), use.attributes[0]);
 }
 void l1_body(const Use& use, Tensor* out) {
   check_same_shape(use);
   const LossInputs in(use);
-  out[0] = in.reduced(abs(in[0] - in[1]), use.words[0]);
+  out[0] = in.reduced(abs(in[0] - in[1]), use.attributes[0]);
 }
 
 // m * (d - m / 2) for a difference d and m, which is d within `end` of 0: a parabola that goes over
@@ -62,29 +62,29 @@ Tensor parabola_with_lines(const Tensor& d, double end, double scale) {
   const Tensor m = clip(d, -end, end);
   return (scale == 1 ? m : m / scale) * (d - m * 0.5);
 }
-// Words: reduction, where the parabola ends.
+// Attributes: reduction, where the parabola ends.
 void smooth_l1_body(const Use& use, Tensor* out) {
   check_same_shape(use);
   const LossInputs in(use);
-  const double beta = use.words.real(1);
+  const double beta = use.attributes.real(1);
   if (!(beta >= 0)) fail(ErrorKind::value, "smooth_l1_loss: beta is negative: ", beta);
   if (beta == 1) {
-    out[0] = in.reduced(huber_distance(in[0], in[1]), use.words[0]);
+    out[0] = in.reduced(huber_distance(in[0], in[1]), use.attributes[0]);
     return;
   }
   const Tensor d = in[0] - in[1];
-  out[0] = in.reduced(beta == 0 ? abs(d) : parabola_with_lines(d, beta, beta), use.words[0]);
+  out[0] = in.reduced(beta == 0 ? abs(d) : parabola_with_lines(d, beta, beta), use.attributes[0]);
 }
 void huber_body(const Use& use, Tensor* out) {
   check_same_shape(use);
   const LossInputs in(use);
-  const double delta = use.words.real(1);
+  const double delta = use.attributes.real(1);
   if (!(delta > 0)) fail(ErrorKind::value, "huber_loss: delta must be above 0, got ", delta);
   if (delta == 1) {
-    out[0] = in.reduced(huber_distance(in[0], in[1]), use.words[0]);
+    out[0] = in.reduced(huber_distance(in[0], in[1]), use.attributes[0]);
     return;
   }
-  out[0] = in.reduced(parabola_with_lines(in[0] - in[1], delta, 1), use.words[0]);
+  out[0] = in.reduced(parabola_with_lines(in[0] - in[1], delta, 1), use.attributes[0]);
 }
 
 // ---- probabilities ----
@@ -120,7 +120,7 @@ void bce_body(const Use& use, Tensor* out) {
   check_same_shape(use);
   const LossInputs in(use);
   const Tensor losses = apply(kBinaryCrossEntropyTerms, {in[0], in[1]});
-  out[0] = in.reduced(in.has(2) ? losses * in[2] : losses, use.words[0]);
+  out[0] = in.reduced(in.has(2) ? losses * in[2] : losses, use.attributes[0]);
   check_probabilities(in[0], out[0]);
 }
 // With weights, both logarithms as they are: none is the small difference of large numbers.
@@ -130,30 +130,30 @@ void bce_with_logits_body(const Use& use, Tensor* out) {
   const Tensor x = in[0], t = in[1];
   const Tensor losses =
       in.has(3) ? (t - 1) * logsigmoid(-x) - t * in[3] * logsigmoid(x) : logistic_loss(x, t);
-  out[0] = in.reduced(in.has(2) ? losses * in[2] : losses, use.words[0]);
+  out[0] = in.reduced(in.has(2) ? losses * in[2] : losses, use.attributes[0]);
 }
 
-// Words: reduction, with 'batchmean' behind the others, and log_target.
+// Attributes: reduction, with 'batchmean' behind the others, and log_target.
 void kl_div_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
   const Tensor x = in[0], t = in[1];
   const Tensor losses =
-      use.words.flag(1) ? exp(t) * (t - x) : t * log(where(t == Operand(0), 1, t)) - t * x;
-  if (use.words[0] != 3) {
-    out[0] = in.reduced(losses, use.words[0]);
+      use.attributes.flag(1) ? exp(t) * (t - x) : t * log(where(t == Operand(0), 1, t)) - t * x;
+  if (use.attributes[0] != 3) {
+    out[0] = in.reduced(losses, use.attributes[0]);
     return;
   }
   const auto batch = x.rank() ? static_cast<double>(x.size(0)) : 1.0;
   out[0] = in.in_own_type(sum(losses, {}, false) / batch);
 }
 
-// Words: full, eps, reduction. What var lacks of eps passes no gradient: var's own is as if it had
-// been eps.
+// Attributes: full, eps, reduction. What var lacks of eps passes no gradient: var's own is as if it
+// had been eps.
 void gaussian_nll_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
   const Tensor x = in[0], t = in[1];
   Tensor var = in[2];
-  const double eps = use.words.real(1);
+  const double eps = use.attributes.real(1);
   if (!(eps > 0)) fail(ErrorKind::value, "gaussian_nll_loss: eps must be above 0, got ", eps);
   Shape without_last = x.shape(), last_is_1 = x.shape();
   if (x.rank()) {
@@ -174,40 +174,40 @@ void gaussian_nll_body(const Use& use, Tensor* out) {
   }
   const Tensor v = var + lack;
   Tensor losses = (log(v) + square(x - t) / v) * 0.5;
-  if (use.words.flag(0)) losses = losses + 0.5 * std::log(2 * std::numbers::pi);
-  out[0] = in.reduced(losses, use.words[2]);
+  if (use.attributes.flag(0)) losses = losses + 0.5 * std::log(2 * std::numbers::pi);
+  out[0] = in.reduced(losses, use.attributes[2]);
 }
 
-// Words: log_input, full, eps, reduction. Full: with Stirling's approximation of log(t!).
+// Attributes: log_input, full, eps, reduction. Full: with Stirling's approximation of log(t!).
 void poisson_nll_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
   const Tensor x = in[0], t = in[1];
-  Tensor losses = use.words.flag(0) ? exp(x) - t * x : x - t * log(x + use.words.real(2));
-  if (use.words.flag(1)) {
+  Tensor losses = use.attributes.flag(0) ? exp(x) - t * x : x - t * log(x + use.attributes.real(2));
+  if (use.attributes.flag(1)) {
     const Tensor large = t > Operand(1), some = where(large, t, 1);
     const Tensor stirling = some * log(some) - some + 0.5 * log(2 * std::numbers::pi * some);
     losses = losses + where(large, stirling, 0);
   }
-  out[0] = in.reduced(losses, use.words[3]);
+  out[0] = in.reduced(losses, use.attributes[3]);
 }
 
 // ---- margins ----
 
 void soft_margin_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
-  out[0] = in.reduced(-logsigmoid(in[0] * in[1]), use.words[0]);
+  out[0] = in.reduced(-logsigmoid(in[0] * in[1]), use.attributes[0]);
 }
-// Words of those with a margin: margin, reduction.
+// Attributes of those with a margin: margin, reduction.
 void hinge_embedding_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
   const Tensor x = in[0], t = in[1];
-  const Tensor apart = where(t == Operand(1), 0, at_least_0(use.words.real(0) - x));
-  out[0] = in.reduced(apart + where(t == Operand(-1), 0, x), use.words[1]);
+  const Tensor apart = where(t == Operand(1), 0, at_least_0(use.attributes.real(0) - x));
+  out[0] = in.reduced(apart + where(t == Operand(-1), 0, x), use.attributes[1]);
 }
 void margin_ranking_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
   const Tensor behind = in[2] * (in[1] - in[0]);
-  out[0] = in.reduced(at_least_0(behind + use.words.real(0)), use.words[1]);
+  out[0] = in.reduced(at_least_0(behind + use.attributes.real(0)), use.attributes[1]);
 }
 
 }  // namespace
@@ -217,7 +217,7 @@ Tensor LossInputs::operator[](int i) const {
   return astype(use_.in[i].tensor, working_dtype(type_));
 }
 Tensor LossInputs::in_own_type(const Tensor& loss) const { return astype(loss, type_); }
-Tensor LossInputs::reduced(const Tensor& losses, Word reduction) const {
+Tensor LossInputs::reduced(const Tensor& losses, Attribute reduction) const {
   switch (static_cast<Reduction>(reduction)) {
     case Reduction::mean: return in_own_type(mean(losses, {}, false));
     case Reduction::sum: return in_own_type(sum(losses, {}, false));

@@ -15,7 +15,7 @@ class LossInputs {
   explicit LossInputs(const Use& use);
   Tensor operator[](int i) const;
   bool has(int i) const { return use_.in[i].is_tensor(); }
-  Tensor reduced(const Tensor& losses, Word reduction) const;
+  Tensor reduced(const Tensor& losses, Attribute reduction) const;
   Tensor in_own_type(const Tensor& loss) const;
 
  private:

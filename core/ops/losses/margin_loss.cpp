@@ -28,7 +28,7 @@ void check_labels(const Use& use) {
   if (!is_integer(dtype))
     fail(ErrorKind::type, use.op.name, ": target must be integers, got ", name_of(dtype));
 }
-Tensor reduced(const Use& use, const Tensor& losses, Word reduction) {
+Tensor reduced(const Use& use, const Tensor& losses, Attribute reduction) {
   const DType own = use.in[0].tensor.dtype();
   switch (static_cast<Reduction>(reduction)) {
     case Reduction::mean: return astype(mean(losses, {}, false), own);
@@ -37,10 +37,10 @@ Tensor reduced(const Use& use, const Tensor& losses, Word reduction) {
   }
 }
 
-// Words: p, margin, reduction.
+// Attributes: p, margin, reduction.
 void multi_margin_body(const Use& use, Tensor* out) {
   const Tensor &given = use.in[0].tensor, &target = use.in[1].tensor;
-  const Word p = use.words[0];
+  const Attribute p = use.attributes[0];
   const bool batched = given.rank() == 2;
   if (p != 1 && p != 2) fail(ErrorKind::value, "multi_margin_loss: p is 1 or 2, got ", p);
   const bool fits = batched ? target.rank() == 1 && target.size(0) == given.size(0)
@@ -58,24 +58,25 @@ void multi_margin_body(const Use& use, Tensor* out) {
       checked_indices(batched ? target : reshape(target, {1}), classes, kNone, Indexing::nll_loss);
   const Tensor column = expand_dims(labels, 1);
   const Tensor right = gather_along(x, column, 1, AlongUser::gather);
-  Tensor lack = relu(x - right + use.words.real(1));
+  Tensor lack = relu(x - right + use.attributes.real(1));
   if (p == 2) lack = square(lack);
   if (use.in[2].is_tensor()) {
     const Tensor& weight = use.in[2].tensor;
     if (weight.rank() != 1 || weight.size(0) != classes)
       fail(ErrorKind::value, "multi_margin_loss: weight ", weight.shape(), " does not fit ",
            classes, " classes");
-    const Tensor of_rows = apply(kTake, {astype(weight, x.dtype()), labels}, WordList(1).set(0, 0));
+    const Tensor of_rows =
+        apply(kTake, {astype(weight, x.dtype()), labels}, AttributeList(1).set(0, 0));
     lack = lack * expand_dims(of_rows, 1);
   }
   const Tensor others =
-      apply(kOneHot, {labels}, WordList(2).set(0, classes).set(1, word_of(DType::bool_)));
+      apply(kOneHot, {labels}, AttributeList(2).set(0, classes).set(1, attribute_of(DType::bool_)));
   const Tensor terms = where(others, 0.0, lack);
   const Tensor losses = sum(terms, Axes{1}, false) / static_cast<double>(classes);
-  out[0] = reduced(use, batched ? losses : reshape(losses, {}), use.words[2]);
+  out[0] = reduced(use, batched ? losses : reshape(losses, {}), use.attributes[2]);
 }
 
-// Word: reduction. Labels count up to the first that is negative.
+// Attribute: reduction. Labels count up to the first that is negative.
 void multilabel_margin_body(const Use& use, Tensor* out) {
   const Tensor &given = use.in[0].tensor, &target = use.in[1].tensor;
   if ((given.rank() != 1 && given.rank() != 2) || !(given.shape() == target.shape()))
@@ -93,7 +94,8 @@ void multilabel_margin_body(const Use& use, Tensor* out) {
     const GradModeGuard off(false);
     const Tensor wide = astype(batched ? target : expand_dims(target, 0), DType::int64);
     const Tensor ends = astype(less(wide, 0), DType::int64);
-    counts = equal(apply(kCumulativeSum, {ends}, WordList(3).set(0, 1).set(1, kNone).set(2, 0)), 0);
+    counts =
+        equal(apply(kCumulativeSum, {ends}, AttributeList(3).set(0, 1).set(1, kNone).set(2, 0)), 0);
     labels = checked_indices(where(counts, wide, 0), classes, kNone, Indexing::nll_loss);
     const Tensor none = astype(where(counts, 0, 0), DType::float32);
     is_label = greater(
@@ -105,10 +107,10 @@ void multilabel_margin_body(const Use& use, Tensor* out) {
   const Tensor wanted = expand_dims(counts, 2) & expand_dims(logical_not(is_label), 1);
   const Tensor terms = reshape(where(wanted, lack, 0.0), {n, classes * classes});
   const Tensor losses = sum(terms, Axes{1}, false) / static_cast<double>(classes);
-  out[0] = reduced(use, batched ? losses : reshape(losses, {}), use.words[0]);
+  out[0] = reduced(use, batched ? losses : reshape(losses, {}), use.attributes[0]);
 }
 
-// Word: reduction.
+// Attribute: reduction.
 void multilabel_soft_margin_body(const Use& use, Tensor* out) {
   const Tensor &given = use.in[0].tensor, &target = use.in[1].tensor;
   if (given.rank() == 0 || !(given.shape() == target.shape()))
@@ -120,7 +122,7 @@ void multilabel_soft_margin_body(const Use& use, Tensor* out) {
   const Tensor x = in[0], t = in[1];
   Tensor losses = (t - 1) * logsigmoid(-x) - t * logsigmoid(x);
   if (in.has(2)) losses = losses * in[2];
-  out[0] = in.reduced(mean(losses, Axes{-1}, false), use.words[0]);
+  out[0] = in.reduced(mean(losses, Axes{-1}, false), use.attributes[0]);
 }
 
 }  // namespace

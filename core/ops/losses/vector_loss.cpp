@@ -29,15 +29,15 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdims) {
 Tensor distance(const Tensor& a, const Tensor& b, double p, double eps, bool keepdims) {
   return norm(a - b + eps, p, {-1}, keepdims);
 }
-// Words: p, eps, keepdims.
+// Attributes: p, eps, keepdims.
 void pairwise_distance_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
-  const double p = use.words.real(0);
+  const double p = use.attributes.real(0);
   const Tensor a = in[0], b = in[1];
   if (!a.rank() || !b.rank())
     fail(ErrorKind::value, "pairwise_distance: expected vectors, got ", a.shape(), " and ",
          b.shape());
-  out[0] = in.in_own_type(distance(a, b, p, use.words.real(1), use.words.flag(2)));
+  out[0] = in.in_own_type(distance(a, b, p, use.attributes.real(1), use.attributes.flag(2)));
 }
 
 // Vectors along an axis and their lengths, at least eps: both times a power of two where products
@@ -59,27 +59,27 @@ struct Vectors {
   }
 };
 
-// Words: axis, eps.
+// Attributes: axis, eps.
 void cosine_similarity_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
   const Shape shape =
       broadcast_shapes(use.in[0].tensor.shape(), use.in[1].tensor.shape(), use.op.name);
-  const int at = normalize_axis(use.words[0], std::max(shape.rank(), 1), use.op.name);
+  const int at = normalize_axis(use.attributes[0], std::max(shape.rank(), 1), use.op.name);
   const Axes axis = shape.rank() ? Axes{at} : Axes(std::vector<std::int64_t>());
-  const double eps = use.words.real(1);
+  const double eps = use.attributes.real(1);
   if (!(eps >= 0)) fail(ErrorKind::value, use.op.name, ": eps is negative: ", eps);
   const Tensor a = broadcast_operand(in[0], shape), b = broadcast_operand(in[1], shape);
   const Vectors u(a, axis, eps), v(b, axis, eps);
   out[0] = in.in_own_type(sum_of_products(u.x, v.x, axis) / u.lengths / v.lengths);
 }
 
-// Words: ord, axis, eps.
+// Attributes: ord, axis, eps.
 void unit_vectors_body(const Use& use, Tensor* out) {
   const DType type = use.in[0].tensor.dtype();
   check_floating(type, use.op.name, false);
   const Tensor x = astype(use.in[0].tensor, working_dtype(type));
-  const double p = use.words.real(0), eps = use.words.real(2);
-  const int at = normalize_axis(use.words[1], std::max(x.rank(), 1), use.op.name);
+  const double p = use.attributes.real(0), eps = use.attributes.real(2);
+  const int at = normalize_axis(use.attributes[1], std::max(x.rank(), 1), use.op.name);
   const Axes axis = x.rank() ? Axes{at} : Axes(std::vector<std::int64_t>());
   const Tensor length = norm(x, p, axis, true);
   const SafeRange range = {0, range_of_sums(x.dtype()).most};
@@ -117,7 +117,7 @@ Tensor cosine_of_pairs(const Tensor& a, const Tensor& b) {
   return lost && a.count() ? cosine(u.scaled(), v.scaled()) : cosine(u, v);
 }
 
-// Words: margin, reduction.
+// Attributes: margin, reduction.
 void cosine_embedding_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
   const Tensor a = in[0], b = in[1], t = in[2];
@@ -129,15 +129,16 @@ void cosine_embedding_body(const Use& use, Tensor* out) {
   constexpr double kLeast = 1e-12;
   const Tensor cosine = cosine_of_pairs(a, b);
   const Tensor alike = where(t == Operand(1), 1 - cosine, 0);
-  const Tensor apart = clip(cosine - use.words.real(0), 0, kInfinity);
-  out[0] = in.reduced(alike + where(t == Operand(-1), apart, 0), use.words[1]);
+  const Tensor apart = clip(cosine - use.attributes.real(0), 0, kInfinity);
+  out[0] = in.reduced(alike + where(t == Operand(-1), apart, 0), use.attributes[1]);
 }
 
-// Words: margin, p, eps, swap, reduction.
+// Attributes: margin, p, eps, swap, reduction.
 void triplet_margin_body(const Use& use, Tensor* out) {
   const LossInputs in(use);
   const Tensor anchor = in[0], positive = in[1], negative = in[2];
-  const double margin = use.words.real(0), p = use.words.real(1), eps = use.words.real(2);
+  const double margin = use.attributes.real(0), p = use.attributes.real(1),
+               eps = use.attributes.real(2);
   if (!(margin > 0))
     fail(ErrorKind::value, "triplet_margin_loss: margin must be above 0, got ", margin);
   if (!anchor.rank() || positive.rank() != anchor.rank() || negative.rank() != anchor.rank())
@@ -145,8 +146,8 @@ void triplet_margin_body(const Use& use, Tensor* out) {
          anchor.shape(), ", ", positive.shape(), " and ", negative.shape());
   const Tensor near = distance(anchor, positive, p, eps, false);
   Tensor far = distance(anchor, negative, p, eps, false);
-  if (use.words.flag(3)) far = minimum(far, distance(positive, negative, p, eps, false));
-  out[0] = in.reduced(clip(near - far + margin, 0, kInfinity), use.words[4]);
+  if (use.attributes.flag(3)) far = minimum(far, distance(positive, negative, p, eps, false));
+  out[0] = in.reduced(clip(near - far + margin, 0, kInfinity), use.attributes[4]);
 }
 
 }  // namespace

@@ -13,13 +13,13 @@ namespace tw {
 
 namespace {
 
-// Words of the op along an axis, counted from the front.
-Tensor cross_along(const Tensor& a, const Tensor& b, Word axis) {
-  return apply(kCrossAlong, {a, b}, WordList(1).set(0, axis));
+// Attributes of the op along an axis, counted from the front.
+Tensor cross_along(const Tensor& a, const Tensor& b, Attribute axis) {
+  return apply(kCrossAlong, {a, b}, AttributeList(1).set(0, axis));
 }
 
 void cross_along_body(const Use& use, Tensor* out) {
-  const auto axis = static_cast<int>(use.words[0]);
+  const auto axis = static_cast<int>(use.attributes[0]);
   const auto part = [axis](const Tensor& x, int i) {
     std::vector<Range> ranges;
     for (const std::int64_t extent : x.shape()) ranges.push_back({0, 1, extent});
@@ -37,14 +37,14 @@ void cross_along_body(const Use& use, Tensor* out) {
 
 void cross_body(const Use& use, Tensor* out) {
   const Tensor &a = use.in[0].tensor, &b = use.in[1].tensor;
-  const int at = normalize_axis(use.words[0], a.rank(), "cross");
-  const int also = normalize_axis(use.words[0], b.rank(), "cross");
+  const int at = normalize_axis(use.attributes[0], a.rank(), "cross");
+  const int also = normalize_axis(use.attributes[0], b.rank(), "cross");
   if (a.size(at) != 3 || b.size(also) != 3)
-    fail(ErrorKind::value, "cross: axis ", use.words[0], " must have size 3, got ", a.shape(),
+    fail(ErrorKind::value, "cross: axis ", use.attributes[0], " must have size 3, got ", a.shape(),
          " and ", b.shape());
   if (a.rank() - at != b.rank() - also)
-    fail(ErrorKind::value, "cross: axis ", use.words[0], " lies differently in shapes ", a.shape(),
-         " and ", b.shape(), "; count it from the end");
+    fail(ErrorKind::value, "cross: axis ", use.attributes[0], " lies differently in shapes ",
+         a.shape(), " and ", b.shape(), "; count it from the end");
   const DType dtype = promote(a.dtype(), b.dtype());
   const Shape shape = broadcast_shapes(a.shape(), b.shape(), "cross");
   out[0] = cross_along(broadcast_operand(astype(a, dtype), shape),
@@ -72,7 +72,7 @@ constexpr OpRecord kCrossAlong = {
     .body = cross_along_body,
     .vjp =
         [](Vjp& v) {
-          const Word axis = v.words()[0];
+          const Attribute axis = v.attributes()[0];
           if (v.wants(0)) v.give(0, cross_along(conjugate(v.in(1).tensor), v.g(), axis));
           if (v.wants(1)) v.give(1, cross_along(v.g(), conjugate(v.in(0).tensor), axis));
         },

@@ -104,11 +104,11 @@ void linear_body(const Use& use, Tensor* out) {
   if (&use.op == &kLinearRelu) out[0] = relu(out[0]);
 }
 
-// What differs in type, and vectors, are taken apart. The word: whether relu follows.
+// What differs in type, and vectors, are taken apart. The attribute: whether relu follows.
 bool rewrite_linear(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &weight = use.in[1].tensor, &bias = use.in[2].tensor;
   check_linear(x, weight, bias);
-  const OpRecord& op = use.words.count == 0 || use.words.none(0) ? kLinear : kLinearRelu;
+  const OpRecord& op = use.attributes.count == 0 || use.attributes.none(0) ? kLinear : kLinearRelu;
   const bool apart = x.dtype() != weight.dtype() || (bias && bias.dtype() != x.dtype()) ||
                      !is_floating(x.dtype()) || x.rank() == 1;
   if (!apart && &op == &use.op) return false;
@@ -167,7 +167,7 @@ bool rewrite_addmm(const Use& use, Tensor* out) {
     fail(ErrorKind::value, "addmm: input ", input.shape(), " does not fit the product ", shape);
   const DType type = promote(input.dtype(), promote(a.dtype(), b.dtype()));
   if (input.dtype() == type && a.dtype() == type && b.dtype() == type) return false;
-  out[0] = apply(use.op, {astype(input, type), astype(a, type), astype(b, type)}, use.words);
+  out[0] = apply(use.op, {astype(input, type), astype(a, type), astype(b, type)}, use.attributes);
   return true;
 }
 
@@ -180,7 +180,8 @@ void infer_addmm(Call& call, Result* results) {
 void add_product(const Tensor& c, const Tensor& a, const Tensor& b, double beta, double alpha) {
   if (c.count() == 0) return;
   const Operand operands[] = {c, a, b};
-  apply_into(kMatmulInto, operands, 3, WordList(2).set(0, word_of(beta)).set(1, word_of(alpha)), c);
+  apply_into(kMatmulInto, operands, 3,
+             AttributeList(2).set(0, attribute_of(beta)).set(1, attribute_of(alpha)), c);
 }
 
 // Adds a product of matrices to a gradient.
@@ -205,7 +206,7 @@ DType sums_dtype(const Tensor& a) {
 
 void addmm_body(const Use& use, Tensor* out) {
   const Tensor &input = use.in[0].tensor, &a = use.in[1].tensor, &b = use.in[2].tensor;
-  const double beta = use.words.real(0), alpha = use.words.real(1);
+  const double beta = use.attributes.real(0), alpha = use.attributes.real(1);
   const DType wide = sums_dtype(a);
   Tensor sums = Tensor::empty({a.size(0), b.size(1)}, wide);
   if (beta != 0) assign(sums, input);
@@ -217,7 +218,7 @@ Tensor scaled(const Tensor& x, double factor) {
   return factor == 1 ? x : multiply(x, Scalar(factor));
 }
 void addmm_vjp(Vjp& v) {
-  const double beta = v.words().real(0), alpha = v.words().real(1);
+  const double beta = v.attributes().real(0), alpha = v.attributes().real(1);
   const Tensor& g = v.g();
   if (v.wants(0)) v.give(0, scaled(sum_to(g, v.shape(0)), beta));
   const auto give = [&](int input, const Tensor& a, const Tensor& b) {
@@ -333,7 +334,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) { return apply(kMatmul, {a, b});
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, bool with_relu) {
   return apply(kLinear, {x, weight, bias ? Operand(bias) : Operand::none()},
-               WordList(1).set(0, with_relu ? 0 : kNone));
+               AttributeList(1).set(0, with_relu ? 0 : kNone));
 }
 
 void addmm_in_place(Tensor& x, const Tensor& a_in, const Tensor& b_in, double beta, double alpha) {
@@ -346,10 +347,10 @@ void addmm_in_place(Tensor& x, const Tensor& a_in, const Tensor& b_in, double be
          name_of(a_in.dtype()), " and ", name_of(b_in.dtype()));
   const InPlaceChange change("addmm_", x, a_in, b_in);
   const Operand operands[] = {x, change.before(a_in), change.before(b_in)};
-  WordList words(2);
-  words.set(0, word_of(beta)).set(1, word_of(alpha));
+  AttributeList attributes(2);
+  attributes.set(0, attribute_of(beta)).set(1, attribute_of(alpha));
   Ref<NodeBase> node;
-  if (change.recorded()) node = OpNode::create(kAddmm, operands, 3, words, x);
+  if (change.recorded()) node = OpNode::create(kAddmm, operands, 3, attributes, x);
   {
     const GradModeGuard off(false);
     const DType wide = sums_dtype(x);

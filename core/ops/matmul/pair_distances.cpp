@@ -44,9 +44,9 @@ Tensor second_of_pairs(const Tensor& x2) { return expand_dims(x2, -3); }
 // The p-norms of the last axis of a - b, which broadcast; of nothing 0.
 Tensor distances(const Tensor& a, const Tensor& b, double p) {
   if (a.size(a.rank() - 1) == 0) return sum(a - b, {-1}, false);
-  WordList words(3);
-  words.set(0, word_of(p)).set(1, word_of(0.0)).set(2, false);
-  return apply(kPairwiseDistance, {a, b}, words);
+  AttributeList attributes(3);
+  attributes.set(0, attribute_of(p)).set(1, attribute_of(0.0)).set(2, false);
+  return apply(kPairwiseDistance, {a, b}, attributes);
 }
 
 // The gradients of all pairs at once, for powers of distances that leave the range: of differences
@@ -66,7 +66,7 @@ Tensor slope(const Tensor& d, double p) {
   return where(zero, 0, sign(d) * pow(where(zero, 1, abs(d)), p - 1));
 }
 Tensor backward(const Tensor& x1, const Tensor& x2, const Tensor& w, double p) {
-  return apply(kPairDistancesBackward, {x1, x2, w}, WordList(1).set(0, word_of(p)));
+  return apply(kPairDistancesBackward, {x1, x2, w}, AttributeList(1).set(0, attribute_of(p)));
 }
 
 // Of each pair, (b, n, m, k).
@@ -75,13 +75,13 @@ void give_shares(Vjp& v, const Tensor& share) {
   if (v.wants(1)) v.give(1, -sum(share, {-3}, false));
 }
 void vjp(Vjp& v) {
-  const double p = v.words().real(0);
+  const double p = v.attributes().real(0);
   const Tensor &x1 = v.in(0).tensor, &x2 = v.in(1).tensor, &g = v.g();
   if (std::isinf(p)) {
     const Tensor d = first_of_pairs(x1) - second_of_pairs(x2);
     const Tensor share =
         sign(d) * apply(kExtremumBackward, {abs(d), expand_dims(v.out(), -1), expand_dims(g, -1)},
-                        WordList(1).set_list(0, std::vector<int64_t>{3}));
+                        AttributeList(1).set_list(0, std::vector<int64_t>{3}));
     return give_shares(v, share);
   }
   if (p == 0) {
@@ -112,7 +112,7 @@ Tensor in_batches(const Tensor& x, Shape lead, int64_t batches, DType dtype) {
 
 void cdist_body(const Use& use, Tensor* out) {
   const Tensor &x1 = use.in[0].tensor, &x2 = use.in[1].tensor;
-  const double p = use.words.real(0);
+  const double p = use.attributes.real(0);
   Shape lead[2];
   for (int i = 0; i < 2; ++i) {
     const Tensor& x = use.in[i].tensor;
@@ -137,7 +137,7 @@ void cdist_body(const Use& use, Tensor* out) {
   const Tensor y =
       apply(kPairDistances,
             {in_batches(x1, shape, batches, working), in_batches(x2, shape, batches, working)},
-            WordList(1).set(0, word_of(p)));
+            AttributeList(1).set(0, attribute_of(p)));
   shape.push_back(y.size(1));
   shape.push_back(y.size(2));
   out[0] = astype(reshape(y, shape), dtype);
@@ -154,7 +154,7 @@ constexpr OpRecord kPairDistances = {
     .body =
         [](const Use& use, Tensor* out) {
           out[0] = distances(first_of_pairs(use.in[0].tensor), second_of_pairs(use.in[1].tensor),
-                             use.words.real(0));
+                             use.attributes.real(0));
         },
     .vjp = vjp,
     .reads = {{.inputs = 3, .results = 1}, {.inputs = 3, .results = 1}}};
@@ -168,7 +168,7 @@ constexpr OpRecord kPairDistancesBackward = {
     .estimate = estimate,
     .body = [](const Use& use, Tensor* out) {
       const Tensor d = first_of_pairs(use.in[0].tensor) - second_of_pairs(use.in[1].tensor);
-      const Tensor slopes = slope(d, use.words.real(0));
+      const Tensor slopes = slope(d, use.attributes.real(0));
       out[0] = sum(expand_dims(use.in[2].tensor, -1) * slopes, {-2}, false);
     }};
 constexpr OpRecord kCdist = {

@@ -25,9 +25,9 @@ void check_table(const Use& use, const Tensor& indices, const Tensor& weight) {
     fail(ErrorKind::value, use.op.name, ": weight must be (rows, features), got ", weight.shape());
 }
 // A row that counts for nothing, from the end where negative; kNone where there is none.
-int64_t checked_padding(const Use& use, int word, int64_t rows) {
-  if (use.words.none(word)) return kNone;
-  const int64_t padding = use.words[word];
+int64_t checked_padding(const Use& use, int attribute, int64_t rows) {
+  if (use.attributes.none(attribute)) return kNone;
+  const int64_t padding = use.attributes[attribute];
   if (padding < -rows || padding >= rows)
     fail(ErrorKind::value, use.op.name, ": padding_idx ", padding, " is out of range for ", rows,
          " rows of weight");
@@ -59,14 +59,14 @@ void embedding_body(const Use& use, Tensor* out) {
   out[0] = where(expand_dims(counts(indices, padding), -1), rows, rows.detached());
 }
 
-// Words: mode, padding_idx. Bags are the rows of indices (bags, length).
-enum Mode : Word { kSum, kMean, kMax };
+// Attributes: mode, padding_idx. Bags are the rows of indices (bags, length).
+enum Mode : Attribute { kSum, kMean, kMax };
 void embedding_bag_body(const Use& use, Tensor* out) {
   const Tensor &weight = use.in[1].tensor, &scales = use.in[2].tensor;
   check_table(use, use.in[0].tensor, weight);
   const int64_t padding = checked_padding(use, 1, weight.size(0));
   const Tensor indices = rows_from_0(use.in[0].tensor, weight, padding);
-  const Word mode = use.words[0];
+  const Attribute mode = use.attributes[0];
   if (indices.rank() != 2)
     fail(ErrorKind::value, use.op.name, ": indices must be (bags, length), got ", indices.shape());
   if (scales && mode != kSum)

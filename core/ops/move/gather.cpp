@@ -19,7 +19,7 @@ namespace {
 void gather_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &index = use.in[1].tensor;
   const Tensor places = integer_index("gather", index);
-  const int rank = x.rank(), axis = normalize_axis(use.words[0], std::max(rank, 1), "gather");
+  const int rank = x.rank(), axis = normalize_axis(use.attributes[0], std::max(rank, 1), "gather");
   bool fits = index.rank() == rank;
   for (int i = 0; fits && i < rank; ++i) fits = i == axis || index.size(i) <= x.size(i);
   if (!fits)
@@ -47,10 +47,11 @@ constexpr OpRecord kTake = {
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor &x = use.in[0].tensor, &indices = use.in[1].tensor;
-      if (use.words.none(0) && x.rank() != 1)
+      if (use.attributes.none(0) && x.rank() != 1)
         fail(ErrorKind::value, "take: axis is missing for ", x.shape(),
              "; of the flat tensor it is take(reshape(x, -1), indices)");
-      const int axis = use.words.none(0) ? 0 : normalize_axis(use.words[0], x.rank(), "take");
+      const int axis =
+          use.attributes.none(0) ? 0 : normalize_axis(use.attributes[0], x.rank(), "take");
       if (!is_integer(indices.dtype()))
         fail(ErrorKind::index, "take: indices must be integers, got ", name_of(indices.dtype()));
       std::vector<IndexItem> items(static_cast<std::size_t>(axis),
@@ -86,13 +87,13 @@ constexpr OpRecord kOneHot = {
     .flags = kFunction | kConstant,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& indices = use.in[0].tensor;
-      const Word classes = use.words[0];
+      const Attribute classes = use.attributes[0];
       if (!is_integer(indices.dtype()))
         fail(ErrorKind::type, "one_hot: indices must be integers, got ", name_of(indices.dtype()));
       if (classes < 0) fail(ErrorKind::value, "one_hot: num_classes is negative: ", classes);
       const Tensor wide = checked_indices(indices, classes, kNone, Indexing::one_hot);
       const Tensor places = arange(0, Scalar(classes), 1, DType::int64);
-      out[0] = astype(equal(expand_dims(wide, -1), places), use.words.dtype(1));
+      out[0] = astype(equal(expand_dims(wide, -1), places), use.attributes.dtype(1));
     }};
 
 }  // namespace tw

@@ -202,10 +202,10 @@ void infer_gather(Call& call, Result* results) {
   results[0].shape = shape;
   results[0].dtype = x.dtype;
 }
-// Word: the axis.
+// Attribute: the axis.
 void infer_take(Call& call, Result* results) {
   const Meta &x = call.in[0], &index = call.in[1];
-  const int axis = static_cast<int>(call.words[0]);
+  const int axis = static_cast<int>(call.attributes[0]);
   Shape shape;
   for (int i = 0; i < axis; ++i) shape.push_back(x.size(i));
   for (const std::int64_t extent : *index.shape) shape.push_back(extent);
@@ -214,7 +214,7 @@ void infer_take(Call& call, Result* results) {
   results[0].dtype = x.dtype;
 }
 void infer_scatter_add(Call& call, Result* results) {
-  results[0].shape = call.words.dims(0);
+  results[0].shape = call.attributes.dims(0);
   results[0].dtype = call.in[0].dtype;
 }
 void infer_scatter(Call& call, Result* results) {
@@ -245,7 +245,7 @@ Tensor scatter_add(const Tensor& g, const std::vector<Tensor>& arrays, const Sha
   const std::vector<Operand> operands = with_arrays({g}, arrays);
   Tensor y;
   apply(kScatterAddRows, operands.data(), static_cast<int>(operands.size()),
-        WordList(1).set_list(0, shape), &y);
+        AttributeList(1).set_list(0, shape), &y);
   return y;
 }
 
@@ -319,7 +319,7 @@ Tensor read(const Tensor& x, const Plan& plan) {
   const int at = are_adjacent(plan) ? plan.axes.front() : 0;
   if (at && plan.arrays.size() == 1 && !leading.contiguous() &&
       rows_contiguous(view, static_cast<std::size_t>(at + 1)))
-    return apply(kTakeRows, {view, plan.arrays[0]}, WordList(1).set(0, at));
+    return apply(kTakeRows, {view, plan.arrays[0]}, AttributeList(1).set(0, at));
   return index_in_place(gather(leading, plan.arrays), index_shape(plan.arrays).rank(), at);
 }
 
@@ -396,11 +396,11 @@ void write(const Tensor& x, const Plan& plan, const Tensor& value) {
 
 }  // namespace
 
-Tensor checked_indices(const Tensor& indices, std::int64_t extent, Word axis, Indexing user) {
+Tensor checked_indices(const Tensor& indices, std::int64_t extent, Attribute axis, Indexing user) {
   const bool is_uint64 = indices.dtype() == DType::uint64;  // beyond int64 they look negative
-  WordList words(4);
-  words.set(0, extent).set(1, axis).set(2, is_uint64).set(3, static_cast<Word>(user));
-  return apply(kCheckedIndices, {astype(indices, DType::int64)}, words);
+  AttributeList attributes(4);
+  attributes.set(0, extent).set(1, axis).set(2, is_uint64).set(3, static_cast<Attribute>(user));
+  return apply(kCheckedIndices, {astype(indices, DType::int64)}, attributes);
 }
 
 Tensor index(const Tensor& x, const IndexItem& item) {
@@ -472,14 +472,14 @@ constexpr OpRecord kTakeRows = {
     .body =
         [](const Use& use, Tensor* out) {
           const Tensor &x = use.in[0].tensor, &index = use.in[1].tensor;
-          const int axis = static_cast<int>(use.words[0]);
+          const int axis = static_cast<int>(use.attributes[0]);
           const Tensor y = gather(permute_dims(x, indexed_first(x.rank(), {axis})), {index});
           out[0] = index_in_place(y, index.rank(), axis);
         },
     .vjp =
         [](Vjp& v) {
           const Tensor index = v.in(1).tensor;
-          const int axis = static_cast<int>(v.words()[0]), rank = v.g().rank();
+          const int axis = static_cast<int>(v.attributes()[0]), rank = v.g().rank();
           const auto order = undone(index_moved_to(rank, index.rank(), axis));
           const Shape shape = v.shape(0);
           const auto first = indexed_first(shape.rank(), {axis});

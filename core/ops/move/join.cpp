@@ -28,13 +28,13 @@ void check_alike(const Shape& first, const Shape& x, int axis) {
     fail(ErrorKind::value, "concat: shapes differ outside axis ", axis, ": ", first, " and ", x);
 }
 
-// Word: the axis, or none where all are flattened first.
+// Attribute: the axis, or none where all are flattened first.
 void infer_concat(Call& call, Result* results) {
   if (call.inputs == 0) fail(ErrorKind::value, "concat: no tensors");
   const Meta& first = call.in[0];
   if (first.rank() == 0)
     fail(ErrorKind::value, "concat: 0-d tensors have no axis to join along; use stack");
-  const int axis = normalize_axis(call.words[0], first.rank(), "concat");
+  const int axis = normalize_axis(call.attributes[0], first.rank(), "concat");
   DType dtype = first.dtype;
   Shape& shape = results[0].shape = *first.shape;
   shape[axis] = 0;
@@ -48,11 +48,11 @@ void infer_concat(Call& call, Result* results) {
   results[0].dtype = dtype;
 }
 
-// Word: the axis.
+// Attribute: the axis.
 void infer_stack(Call& call, Result* results) {
   if (call.inputs == 0) fail(ErrorKind::value, "stack: no tensors");
   const Meta& first = call.in[0];
-  const int axis = normalize_axis(call.words[0], first.rank() + 1, "stack");
+  const int axis = normalize_axis(call.attributes[0], first.rank() + 1, "stack");
   Result& y = results[0];
   y.dtype = first.dtype;
   for (int i = 0; i < first.rank() + 1; ++i)
@@ -108,12 +108,12 @@ Strides common_layout(const Use& use, const Shape& shape, int joined) {
 void concat_body(const Use& use, Tensor* out) {
   std::vector<Meta> operands(static_cast<std::size_t>(use.inputs));
   for (std::size_t i = 0; i < operands.size(); ++i) describe_operand(use.in[i], operands[i]);
-  Call call{&use.op, operands.data(), use.inputs, nullptr, use.words};
+  Call call{&use.op, operands.data(), use.inputs, nullptr, use.attributes};
   Result result;
   infer_concat(call, &result);
   const Shape& shape = result.shape;
   const DType dtype = result.dtype;
-  const int axis = normalize_axis(use.words[0], shape.rank(), "concat");
+  const int axis = normalize_axis(use.attributes[0], shape.rank(), "concat");
   const Strides strides = common_layout(use, shape, axis);
   if (strides.rank() == 0) {
     out[0] = Tensor::empty(shape, dtype);
@@ -130,7 +130,7 @@ void concat_body(const Use& use, Tensor* out) {
 }
 
 void concat_vjp(Vjp& v) {
-  const int axis = normalize_axis(v.words()[0], v.g().rank(), "concat");
+  const int axis = normalize_axis(v.attributes()[0], v.g().rank(), "concat");
   std::int64_t at = 0;
   for (int i = 0; i < v.inputs(); ++i) {
     const Shape shape = v.shape(i);
@@ -152,22 +152,22 @@ bool reshape_empty(const Use& use, Tensor* out) {
   }
   if (!any_empty || !other) return false;
   Shape shape = other->shape();
-  shape[normalize_axis(use.words[0], shape.rank(), "concat")] = 0;
+  shape[normalize_axis(use.attributes[0], shape.rank(), "concat")] = 0;
   std::vector<Operand> all;
   for (int i = 0; i < use.inputs; ++i) {
     const Tensor& x = use.in[i].tensor;
     all.push_back(is_empty(x) ? reshape(x, shape) : x);
   }
-  apply(use.op, all.data(), use.inputs, use.words, out);
+  apply(use.op, all.data(), use.inputs, use.attributes, out);
   return true;
 }
 
 // Flat where there is no axis.
 bool rewrite_concat(const Use& use, Tensor* out) {
-  if (!use.words.none(0)) return reshape_empty(use, out);
+  if (!use.attributes.none(0)) return reshape_empty(use, out);
   std::vector<Operand> flat;
   for (int i = 0; i < use.inputs; ++i) flat.push_back(reshape(use.in[i].tensor, {-1}));
-  apply(use.op, flat.data(), use.inputs, WordList(1).set(0, 0), out);
+  apply(use.op, flat.data(), use.inputs, AttributeList(1).set(0, 0), out);
   return true;
 }
 
@@ -206,13 +206,13 @@ constexpr OpRecord kStack = {
         [](const Use& use, Tensor* out) {
           std::vector<Operand> expanded;
           for (int i = 0; i < use.inputs; ++i)
-            expanded.push_back(expand_dims(use.in[i].tensor, use.words[0]));
-          const int axis = normalize_axis(use.words[0], use.in[0].tensor.rank() + 1, "stack");
-          apply(kConcat, expanded.data(), use.inputs, WordList(1).set(0, axis), out);
+            expanded.push_back(expand_dims(use.in[i].tensor, use.attributes[0]));
+          const int axis = normalize_axis(use.attributes[0], use.in[0].tensor.rank() + 1, "stack");
+          apply(kConcat, expanded.data(), use.inputs, AttributeList(1).set(0, axis), out);
         },
     .vjp =
         [](Vjp& v) {
-          const int axis = normalize_axis(v.words()[0], v.g().rank(), "stack");
+          const int axis = normalize_axis(v.attributes()[0], v.g().rank(), "stack");
           std::vector<Range> ranges = all_of(v.g().shape());
           for (int i = 0; i < v.inputs(); ++i) {
             ranges[static_cast<std::size_t>(axis)] = {i, 1, 1};
@@ -223,7 +223,8 @@ constexpr OpRecord kStack = {
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis) {
   const std::vector<Operand> operands(tensors.begin(), tensors.end());
   Tensor y;
-  apply(kConcat, operands.data(), static_cast<int>(operands.size()), WordList(1).set(0, axis), &y);
+  apply(kConcat, operands.data(), static_cast<int>(operands.size()), AttributeList(1).set(0, axis),
+        &y);
   return y;
 }
 

@@ -50,7 +50,7 @@ void masked_scatter_body(const Use& use, Tensor* out) {
   const Shape shape = broadcast_shapes(x.shape(), mask.shape(), "masked_scatter");
   const Tensor flat = reshape(broadcast_operand(mask, shape), {-1});
   const Tensor rank =
-      apply(kCumulativeSum, {flat}, WordList(3).set(0, 0).set(1, kNone).set(2, false));
+      apply(kCumulativeSum, {flat}, AttributeList(3).set(0, 0).set(1, kNone).set(2, false));
   // An empty source has a place that is not asked for unless the mask selects something.
   const bool empty = given.count() == 0;
   const Tensor source = empty ? zeros({1}, given.dtype()) : reshape(given, {-1});
@@ -68,13 +68,13 @@ Tensor part_of(const Tensor& x, int axis, int64_t start, int64_t step, int64_t c
   return slice(x, ranges);
 }
 
-// Word 0 is the axis.
+// Attribute 0 is the axis.
 int axis_in(const Use& use) {
   const Tensor& x = use.in[0].tensor;
   if (x.rank() == 0) fail(ErrorKind::value, use.op.name, ": a 0-d tensor has no axis");
-  return normalize_axis(use.words[0], x.rank(), use.op.name);
+  return normalize_axis(use.attributes[0], x.rank(), use.op.name);
 }
-int64_t place_in(const Use& use, int axis, Word at) {
+int64_t place_in(const Use& use, int axis, Attribute at) {
   const int64_t extent = use.in[0].tensor.size(axis);
   if (at < -extent || at >= extent)
     fail(ErrorKind::index, use.op.name, ": index ", at, " is out of range for axis ", axis,
@@ -86,13 +86,13 @@ void select_body(const Use& use, Tensor* out) {
   const int axis = axis_in(use);
   std::vector<Range> ranges;
   for (const int64_t extent : x.shape()) ranges.push_back({0, 1, extent});
-  ranges[static_cast<std::size_t>(axis)] = {place_in(use, axis, use.words[1]), 1, 1};
+  ranges[static_cast<std::size_t>(axis)] = {place_in(use, axis, use.attributes[1]), 1, 1};
   out[0] = slice(x, ranges, 1u << axis);
 }
 void narrow_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   const int axis = axis_in(use);
-  const int64_t extent = x.size(axis), start = use.words[1], length = use.words[2];
+  const int64_t extent = x.size(axis), start = use.attributes[1], length = use.attributes[2];
   const int64_t first = start < 0 ? start + extent : start;
   if (first < 0 || first > extent)
     fail(ErrorKind::index, "narrow: start ", start, " is out of range for axis ", axis,
@@ -121,21 +121,21 @@ Tensor with_part(const Use& use, int axis, Range range) {
 void select_scatter_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &src = use.in[1].tensor;
   const int axis = axis_in(use);
-  const Range range = {place_in(use, axis, use.words[1]), 1, 1};
+  const Range range = {place_in(use, axis, use.attributes[1]), 1, 1};
   Shape shape = x.shape();
   shape.erase(axis);
   if (!(src.shape() == shape))
     fail(ErrorKind::value, "select_scatter: src ", src.shape(), " must have shape ", shape);
   const Operand in[] = {x, expand_dims(src, axis)};
-  out[0] = with_part({use.op, in, 2, use.words}, axis, range);
+  out[0] = with_part({use.op, in, 2, use.attributes}, axis, range);
 }
-// Words: axis, start, end, step.
+// Attributes: axis, start, end, step.
 void slice_scatter_body(const Use& use, Tensor* out) {
   const int axis = axis_in(use);
-  const int64_t extent = use.in[0].tensor.size(axis), step = use.words[3];
+  const int64_t extent = use.in[0].tensor.size(axis), step = use.attributes[3];
   if (step < 1) fail(ErrorKind::value, "slice_scatter: step must be at least 1, got ", step);
-  const auto bound = [&](int word, int64_t otherwise) {
-    const int64_t at = use.words.none(word) ? otherwise : use.words[word];
+  const auto bound = [&](int attribute, int64_t otherwise) {
+    const int64_t at = use.attributes.none(attribute) ? otherwise : use.attributes[attribute];
     return std::clamp<int64_t>(at < 0 ? at + extent : at, 0, extent);
   };
   const int64_t start = bound(1, 0), end = std::max(start, bound(2, extent));

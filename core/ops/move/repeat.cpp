@@ -51,7 +51,7 @@ Tensor repeated_runs(const Tensor& x, std::int64_t outer, std::int64_t times, st
 
 void tile_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  const Shape given = use.words.dims(0);
+  const Shape given = use.attributes.dims(0);
   for (const std::int64_t times : given)
     if (times < 0) fail(ErrorKind::value, "tile: negative repetitions in ", given);
   Shape shape = x.shape(), times = given;
@@ -77,7 +77,7 @@ void tile_body(const Use& use, Tensor* out) {
 // For counts of runs, one behind the other: which run each of `total` elements is in or, `within`,
 // its place in that.
 Tensor runs(const Tensor& counts, std::int64_t total, bool within) {
-  return apply(kRuns, {counts}, WordList(2).set(0, total).set(1, within));
+  return apply(kRuns, {counts}, AttributeList(2).set(0, total).set(1, within));
 }
 
 // x[indices[0], indices[1], ...] for int64 indices in range.
@@ -121,14 +121,14 @@ Tensor repeat_by_counts(const Tensor& x, const Tensor& counts, std::int64_t tota
   return owned(reshape(y, shape));
 }
 
-// Word `axis` may be none; `size`: of the axis then, where the caller knows it.
-Tensor repeated(const Use& use, Word axis_word, Word size) {
+// Attribute `axis` may be none; `size`: of the axis then, where the caller knows it.
+Tensor repeated(const Use& use, Attribute axis_attribute, Attribute size) {
   const char* const op = use.op.name;
   const Tensor& given = use.in[0].tensor;
   const Operand& repeats = use.in[1];
-  const bool flat = axis_word == kNone;
+  const bool flat = axis_attribute == kNone;
   const Tensor x = flat ? reshape(given, {-1}) : given;
-  const int axis = flat ? 0 : normalize_axis(axis_word, x.rank(), op);
+  const int axis = flat ? 0 : normalize_axis(axis_attribute, x.rank(), op);
   if (!repeats.is_tensor()) {
     if (repeats.scalar.kind != Scalar::Kind::integer)
       fail(ErrorKind::type, op, ": repeats must be whole numbers");
@@ -149,7 +149,7 @@ Tensor repeated(const Use& use, Word axis_word, Word size) {
 }
 
 // The repeats alone: so often each of their places.
-Tensor repeated_places(const Tensor& counts, Word size) {
+Tensor repeated_places(const Tensor& counts, Attribute size) {
   const char* const op = "repeat_interleave";
   if (counts.rank() != 1 || !is_integer(counts.dtype()))
     fail(ErrorKind::type, op, ": repeats alone must be whole numbers along one axis, got ",
@@ -176,8 +176,8 @@ std::int64_t choices(Wide n, Wide k) {
 // of k elements leaves as many behind it as there are to come.
 void combinations_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  const Word size = use.words[0];
-  const bool again = use.words.flag(1);
+  const Attribute size = use.attributes[0];
+  const bool again = use.attributes.flag(1);
   if (x.rank() != 1) fail(ErrorKind::value, "combinations: needs 1 dimension, got ", x.shape());
   if (size < 0) fail(ErrorKind::value, "combinations: r is negative: ", size);
   const std::int64_t n = x.size(0);
@@ -190,7 +190,7 @@ void combinations_body(const Use& use, Tensor* out) {
     fail(ErrorKind::value, "combinations: r must be below 2^31, got ", size);
   counted(Wide(choices(again ? Wide(n) + size - 1 : n, size)) * size, "combinations");
   std::vector<Tensor> columns = {numbers(again ? n : n - size + 1)};
-  for (Word k = 2; k <= size; ++k) {
+  for (Attribute k = 2; k <= size; ++k) {
     const std::int64_t end = again ? n : n - size + k;
     const std::int64_t total = choices(again ? Wide(n) + k - 1 : end, k);
     const Tensor& last = columns.back();
@@ -202,7 +202,7 @@ void combinations_body(const Use& use, Tensor* out) {
   }
   const std::vector<Operand> all(columns.begin(), columns.end());
   Tensor places;
-  apply(kStack, all.data(), static_cast<int>(all.size()), WordList(1).set(0, 1), &places);
+  apply(kStack, all.data(), static_cast<int>(all.size()), AttributeList(1).set(0, 1), &places);
   out[0] = rows_at(x, {places});
 }
 
@@ -213,19 +213,19 @@ Wide sum_of_clamped(Wide last, Wide most) {
   return slope * (slope + 1) / 2 + (last - slope) * most;
 }
 
-// Words: rows, columns, offset, dtype. Each row has the elements up to or from the diagonal.
+// Attributes: rows, columns, offset, dtype. Each row has the elements up to or from the diagonal.
 void triangle(const Use& use, bool lower, Tensor* out) {
   const char* const op = use.op.name;
-  const Word rows = use.words[0], columns = use.words[1];
-  const DType dtype = use.words.dtype(3);
+  const Attribute rows = use.attributes[0], columns = use.attributes[1];
+  const DType dtype = use.attributes.dtype(3);
   if (rows < 0 || columns < 0)
     fail(ErrorKind::value, op, ": shape ", Shape{rows, columns}, " has a negative extent");
   if (!is_integer(dtype))
     fail(ErrorKind::type, op, ": dtype must be an integer type, got ", name_of(dtype));
   // Elements of row i left of the diagonal, the diagonal itself included for `lower`: first + i,
   // from 0 to columns, said so that no sum leaves 64 bits.
-  const Word first = std::clamp(use.words[2], -rows - lower, columns - lower) + lower;
-  const Word behind = std::max<Word>(first, 0), before = first - behind;
+  const Attribute first = std::clamp(use.attributes[2], -rows - lower, columns - lower) + lower;
+  const Attribute behind = std::max<Attribute>(first, 0), before = first - behind;
   const Tensor left = minimum(maximum(numbers(rows) + Operand(Scalar(before)), 0),
                               Operand(Scalar(columns - behind))) +
                       Operand(Scalar(behind));
@@ -235,7 +235,7 @@ void triangle(const Use& use, bool lower, Tensor* out) {
   const Tensor counts = lower ? left : Operand(Scalar(columns)) - left;
   const Tensor row = runs(counts, total, false), place = runs(counts, total, true);
   const Tensor column = lower ? place : rows_at(left, {row}) + place;
-  out[0] = astype(apply(kStack, {row, column}, WordList(1).set(0, 0)), dtype);
+  out[0] = astype(apply(kStack, {row, column}, AttributeList(1).set(0, 0)), dtype);
 }
 
 }  // namespace
@@ -259,7 +259,7 @@ constexpr OpRecord kRuns = {
         "Of the elements of runs, one behind the other: which run each is in, or its place there.",
     .flags = kConstant,
     .infer = [](Call& call, Result* results) {
-      results[0].shape = {call.words[0]};
+      results[0].shape = {call.attributes[0]};
       results[0].dtype = DType::int64;
     }};
 #define TW_REPEAT_HELP                                                                             \
@@ -276,7 +276,7 @@ constexpr OpRecord kRepeat = {
     "Types: all. Result: the same type.\n"
     "Source: Array API standard 2024.12.",
     .flags = kFunction,
-    .body = [](const Use& use, Tensor* out) { out[0] = repeated(use, use.words[0], kNone); }};
+    .body = [](const Use& use, Tensor* out) { out[0] = repeated(use, use.attributes[0], kNone); }};
 constexpr OpRecord kRepeatInterleave = {
     .name = "repeat_interleave",
     .signature =
@@ -291,8 +291,8 @@ constexpr OpRecord kRepeatInterleave = {
     "Source: PyTorch's torch.repeat_interleave.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      out[0] = use.in[1].absent() ? repeated_places(use.in[0].tensor, use.words[1])
-                                  : repeated(use, use.words[0], use.words[1]);
+      out[0] = use.in[1].absent() ? repeated_places(use.in[0].tensor, use.attributes[1])
+                                  : repeated(use, use.attributes[0], use.attributes[1]);
     }};
 #undef TW_REPEAT_HELP
 constexpr OpRecord kCombinations = {

@@ -18,13 +18,13 @@ namespace {
 
 using std::int64_t;
 
-// ---- internal ops. Words: axis, user; then what each has of its own ----
+// ---- internal ops. Attributes: axis, user; then what each has of its own ----
 
-enum Kind : Word { kProduct, kLargest, kSmallest };
-enum Reduce : Word { kSum, kProd, kMean, kAmax, kAmin };
+enum Kind : Attribute { kProduct, kLargest, kSmallest };
+enum Reduce : Attribute { kSum, kProd, kMean, kAmax, kAmin };
 
-WordList along_words(int count, int axis, AlongUser user) {
-  return WordList(count).set(0, axis).set(1, static_cast<Word>(user));
+AttributeList along_attributes(int count, int axis, AlongUser user) {
+  return AttributeList(count).set(0, axis).set(1, static_cast<Attribute>(user));
 }
 
 void infer_gather(Call& call, Result* results) {
@@ -44,8 +44,8 @@ Estimate estimate_scatter(const Call& call) {
   return {count, 2 * double(call.in[0].count) * size + count * (8 + 3 * size)};
 }
 
-AlongUser user_of(const Vjp& v) { return static_cast<AlongUser>(v.words()[1]); }
-int axis_of(const Vjp& v) { return static_cast<int>(v.words()[0]); }
+AlongUser user_of(const Vjp& v) { return static_cast<AlongUser>(v.attributes()[1]); }
+int axis_of(const Vjp& v) { return static_cast<int>(v.attributes()[0]); }
 
 // Kernels copy what they add to; of one number they need not read as much as they write.
 Tensor number(double value, const Tensor& like, const Shape& shape) {
@@ -74,7 +74,7 @@ void scatter_vjp(Vjp& v) {
   if (v.wants(0)) v.give(0, scatter_along(g, index, number(0, g, index.shape()), axis, user, true));
   if (!v.wants(2)) return;
   const Tensor read = gather_along(g, index, axis, user);
-  v.give(2, v.words().flag(2) ? read : where(stays(index, g.shape(), axis, user), read, 0));
+  v.give(2, v.attributes().flag(2) ? read : where(stays(index, g.shape(), axis, user), read, 0));
 }
 
 // The product of all that went into each place but one is the product of those that are not 0
@@ -90,7 +90,7 @@ void scatter_product_vjp(Vjp& v) {
   const Tensor x_none = x == Operand(0), src_none = src == Operand(0);
   const Tensor x_some = where(x_none, 1, x), src_some = where(src_none, 1, src);
   const Tensor product = apply(kScatterReduceAlong, {x_some, index, src_some},
-                               along_words(3, axis, user).set(2, kProduct));
+                               along_attributes(3, axis, user).set(2, kProduct));
   const Tensor zeros_there = scatter_add_along(astype(x_none, DType::int64), index,
                                                astype(src_none, DType::int64), axis, user);
   const Tensor without = zeros_there == Operand(0), one = zeros_there == Operand(1);
@@ -114,7 +114,7 @@ void scatter_extreme_vjp(Vjp& v) {
   if (v.wants(2)) v.give(2, where(src_wins, gather_along(share, index, axis, user), 0));
 }
 void scatter_reduce_vjp(Vjp& v) {
-  v.words()[2] == kProduct ? scatter_product_vjp(v) : scatter_extreme_vjp(v);
+  v.attributes()[2] == kProduct ? scatter_product_vjp(v) : scatter_extreme_vjp(v);
 }
 
 // ---- what public calls have in common ----
@@ -139,7 +139,7 @@ struct Scatter {
   explicit Scatter(const Use& use) : shape(use.in[0].tensor.shape()) {
     const char* const op = use.op.name;
     x = as_vector(use.in[0].tensor);
-    axis = normalize_axis(use.words[0], x.rank(), op);
+    axis = normalize_axis(use.attributes[0], x.rank(), op);
     index = as_vector(integer_index(op, use.in[1].tensor));
     check_index(op);
     if (!use.in[2].is_tensor()) {
@@ -169,18 +169,18 @@ struct Scatter {
 
 Tensor reduced(const Scatter& in, const Tensor& x, Kind kind, AlongUser user) {
   return apply(kScatterReduceAlong, {x, in.index, in.src},
-               along_words(3, in.axis, user).set(2, kind));
+               along_attributes(3, in.axis, user).set(2, kind));
 }
 
 // ---- scatter, scatter_add, scatter_reduce ----
 
-// Words: axis, reduce.
+// Attributes: axis, reduce.
 void scatter_body(const Use& use, Tensor* out) {
   const Scatter in(use);
   constexpr AlongUser user = AlongUser::scatter;
-  if (use.words.none(1))
+  if (use.attributes.none(1))
     out[0] = in.result(scatter_along(in.x, in.index, in.src, in.axis, user, false));
-  else if (use.words[1] == 0)
+  else if (use.attributes[1] == 0)
     out[0] = in.result(scatter_add_along(in.x, in.index, in.src, in.axis, user));
   else
     out[0] = in.result(reduced(in, in.x, kProduct, user));
@@ -193,7 +193,7 @@ void scatter_add_body(const Use& use, Tensor* out) {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // What changes nothing that it is joined with.
-Tensor neutral(const Tensor& x, Word reduce) {
+Tensor neutral(const Tensor& x, Attribute reduce) {
   if (reduce == kProd) return number_like(x, 1);
   if (reduce != kAmax && reduce != kAmin) return number_like(x, 0);
   const bool lowest = reduce == kAmax;
@@ -208,11 +208,11 @@ Tensor neutral(const Tensor& x, Word reduce) {
 
 DType wide_integer(DType type) { return type == DType::uint64 ? DType::uint64 : DType::int64; }
 
-// Words: axis, reduce, include_self.
+// Attributes: axis, reduce, include_self.
 void scatter_reduce_body(const Use& use, Tensor* out) {
   const Scatter in(use);
-  const Word reduce = use.words[1];
-  const bool includes = use.words.flag(2);
+  const Attribute reduce = use.attributes[1];
+  const bool includes = use.attributes.flag(2);
   constexpr AlongUser user = AlongUser::scatter_reduce;
   if (is_complex(in.x.dtype()) && (reduce == kAmax || reduce == kAmin))
     fail(ErrorKind::type, "scatter_reduce: complex numbers have no order");
@@ -255,7 +255,7 @@ struct Indexed {
   Indexed(const Use& use, const Tensor& given) : shape(use.in[0].tensor.shape()) {
     const char* const op = use.op.name;
     x = as_vector(use.in[0].tensor);
-    axis = normalize_axis(use.words[0], x.rank(), op);
+    axis = normalize_axis(use.attributes[0], x.rank(), op);
     const Tensor vector = as_vector(integer_index(op, given));
     if (vector.rank() != 1)
       fail(ErrorKind::value, op, ": index must have one axis, got ", vector.shape());
@@ -322,16 +322,16 @@ void check_same_type(const char* op, const char* name, const Tensor& src, const 
 Tensor number_like(const Tensor& x, const Scalar& value) { return full({}, value, x.dtype()); }
 
 Tensor gather_along(const Tensor& x, const Tensor& index, int axis, AlongUser user) {
-  return apply(kGatherAlong, {x, index}, along_words(2, axis, user));
+  return apply(kGatherAlong, {x, index}, along_attributes(2, axis, user));
 }
 Tensor scatter_add_along(const Tensor& x, const Tensor& index, const Tensor& src, int axis,
                          AlongUser user) {
-  return apply(kScatterAddAlong, {x, index, src}, along_words(2, axis, user));
+  return apply(kScatterAddAlong, {x, index, src}, along_attributes(2, axis, user));
 }
 
 Tensor scatter_along(const Tensor& x, const Tensor& index, const Tensor& src, int axis,
                      AlongUser user, bool distinct) {
-  return apply(kScatterAlong, {x, index, src}, along_words(3, axis, user).set(2, distinct));
+  return apply(kScatterAlong, {x, index, src}, along_attributes(3, axis, user).set(2, distinct));
 }
 
 #define TW_ALONG_USER                                                                    \
@@ -391,7 +391,7 @@ constexpr OpRecord kTakeAlongAxis = {
       if (x.rank() == 0 || indices.rank() != x.rank())
         fail(ErrorKind::value, "take_along_axis: indices ", indices.shape(),
              " must have as many axes as x ", x.shape(), ", at least one");
-      const int axis = normalize_axis(use.words[0], x.rank(), "take_along_axis");
+      const int axis = normalize_axis(use.attributes[0], x.rank(), "take_along_axis");
       Shape x_rest = x.shape(), rest = indices.shape();
       x_rest[axis] = rest[axis] = 1;
       Shape shape = broadcast_shapes(x_rest, rest, "take_along_axis"), x_shape = shape;

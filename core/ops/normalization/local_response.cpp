@@ -21,11 +21,11 @@ Tensor mean_of_squares(const Tensor& x, std::int64_t size) {
   const std::int64_t channels = x.size(1), before = size / 2, behind = (size - 1) / 2;
   const Tensor planes = reshape(squares, {x.size(0), 1, channels, -1});
   const Tensor padded = apply(kPad, {planes, Operand::none()},
-                              WordList(2).set_list(0, Shape{0, 0, before, behind}).set(1, 0));
+                              AttributeList(2).set_list(0, Shape{0, 0, before, behind}).set(1, 0));
   const Shape window = {size, 1}, step = {1, 1};
-  WordList words(6);
-  words.set_list(0, window).set_list(1, step).set_list(2, Shape{0, 0});
-  const Tensor pooled = apply(kAvgPool2d, {padded}, words.set(3, 0).set(4, 1).set(5, kNone));
+  AttributeList attributes(6);
+  attributes.set_list(0, window).set_list(1, step).set_list(2, Shape{0, 0});
+  const Tensor pooled = apply(kAvgPool2d, {padded}, attributes.set(3, 0).set(4, 1).set(5, kNone));
   return reshape(pooled, x.shape());
 }
 
@@ -53,17 +53,18 @@ struct Response {
   }
 };
 
-// Words: size, alpha, beta, k.
+// Attributes: size, alpha, beta, k.
 void local_response_body(const Use& use, Tensor* out) {
   const Tensor& given = use.in[0].tensor;
-  const std::int64_t size = use.words[0];
+  const std::int64_t size = use.attributes[0];
   if (given.rank() < 3)
     fail(ErrorKind::value,
          "local_response_norm: input must be (batch, channels, length, ...), got ", given.shape());
   if (size < 1) fail(ErrorKind::value, "local_response_norm: size must be above 0, got ", size);
   if (!is_floating(given.dtype()))
     fail(ErrorKind::type, "local_response_norm: floating point only, got ", name_of(given.dtype()));
-  const Response response = {size, use.words.real(1), use.words.real(2), use.words.real(3)};
+  const Response response = {size, use.attributes.real(1), use.attributes.real(2),
+                             use.attributes.real(3)};
   out[0] = astype(response(astype(given, working_dtype(given.dtype()))), given.dtype());
 }
 

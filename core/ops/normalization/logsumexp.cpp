@@ -22,7 +22,7 @@ Tensor shift_of(const Tensor& x, std::uint32_t axes) {
 void infer_along(Call& call, Result* results) {
   const Meta& x = call.in[0];
   results[0].dtype = x.dtype;
-  results[0].shape = kept_shape(*x.shape, call.words.axes(0, x.rank(), call.op->name), true);
+  results[0].shape = kept_shape(*x.shape, call.attributes.axes(0, x.rank(), call.op->name), true);
 }
 }  // namespace
 constexpr OpRecord kLogsumexpBackward = {
@@ -34,7 +34,7 @@ constexpr OpRecord kLogsumexpBackward = {
     .estimate = estimate_reduction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor &x = use.in[0].tensor, &g = use.in[1].tensor;
-      const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
+      const std::uint32_t axes = use.attributes.axes(0, x.rank(), use.op.name);
       const Tensor terms = exp(x - shift_of(x, axes));
       out[0] = terms * (g / sum(terms, list_of(axes), true));
     }};
@@ -48,11 +48,11 @@ constexpr OpRecord kLogsumexpAlong = {
     .body =
         [](const Use& use, Tensor* out) {
           const Tensor& x = use.in[0].tensor;
-          const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
+          const std::uint32_t axes = use.attributes.axes(0, x.rank(), use.op.name);
           const Tensor shift = shift_of(x, axes);
           out[0] = log(sum(exp(x - shift), list_of(axes), true)) + shift;
         },
-    .vjp = [](Vjp& v) { v.give(0, apply(kLogsumexpBackward, {v.in(0), v.g()}, v.words())); },
+    .vjp = [](Vjp& v) { v.give(0, apply(kLogsumexpBackward, {v.in(0), v.g()}, v.attributes())); },
     .reads = {{.inputs = 1}}};
 constexpr OpRecord kLogsumexp = {
     .name = "logsumexp",
@@ -69,15 +69,16 @@ constexpr OpRecord kLogsumexp = {
       check_ordered(use.in[0].tensor.dtype(), "logsumexp");
       const DType result = floating_dtype(use.in[0].tensor.dtype());
       const Tensor x = astype(use.in[0].tensor, working_dtype(result));
-      const std::uint32_t bits = use.words.axes(0, x.rank(), "logsumexp");
-      WordList words(1);
-      words.set_list(0, list_of(bits).list);
-      const Tensor y = apply(kLogsumexpAlong, {x}, words);
-      out[0] = astype(owned(reshape(y, kept_shape(x.shape(), bits, use.words.flag(1)))), result);
+      const std::uint32_t bits = use.attributes.axes(0, x.rank(), "logsumexp");
+      AttributeList attributes(1);
+      attributes.set_list(0, list_of(bits).list);
+      const Tensor y = apply(kLogsumexpAlong, {x}, attributes);
+      out[0] =
+          astype(owned(reshape(y, kept_shape(x.shape(), bits, use.attributes.flag(1)))), result);
     }};
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduced_by(kLogsumexp, x, axes, WordList(2).set(1, keepdims));
+  return reduced_by(kLogsumexp, x, axes, AttributeList(2).set(1, keepdims));
 }
 
 }  // namespace tw

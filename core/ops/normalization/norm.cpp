@@ -16,7 +16,8 @@ namespace {
 
 // ---- x as [outer, groups, channels, inner], normalised over rows or over channels ----
 
-// Words: groups, channels, inner, eps, centered; of gradients also whether weight and bias get one.
+// Attributes: groups, channels, inner, eps, centered; of gradients also whether weight and bias get
+// one.
 void infer_normalized(Call& call, Result* results, std::int64_t sets) {
   const Meta& x = call.in[0];
   results[0].like = 0;
@@ -26,16 +27,19 @@ void infer_normalized(Call& call, Result* results, std::int64_t sets) {
     results[i].dtype = working_dtype(x.dtype);
   }
 }
-std::int64_t outer_of(std::int64_t count, Words words) {
-  const std::int64_t of_place = words[0] * words[1] * words[2];
+std::int64_t outer_of(std::int64_t count, Attributes attributes) {
+  const std::int64_t of_place = attributes[0] * attributes[1] * attributes[2];
   return of_place ? count / of_place : 0;
 }
 void infer_rows(Call& call, Result* results) {
-  infer_normalized(call, results, outer_of(call.in[0].count, call.words) * call.words[0]);
+  infer_normalized(call, results, outer_of(call.in[0].count, call.attributes) * call.attributes[0]);
 }
-void infer_channels(Call& call, Result* results) { infer_normalized(call, results, call.words[1]); }
+void infer_channels(Call& call, Result* results) {
+  infer_normalized(call, results, call.attributes[1]);
+}
 void infer_backward(Call& call, Result* results) {
-  infer_normalized(call, results, call.words.flag(5) ? call.words[0] * call.words[1] : 0);
+  infer_normalized(call, results,
+                   call.attributes.flag(5) ? call.attributes[0] * call.attributes[1] : 0);
 }
 // Three passes over a set in cache; memory is read and written once.
 Estimate estimate(const Call& call) {
@@ -51,16 +55,16 @@ struct Normalized {
   Shape shape;
   Tensor y, mean, variance, rstd;
 
-  Normalized(const Tensor& x, Words words, const Axes& axes)
-      : shape{outer_of(x.count(), words), words[0], words[1], words[2]} {
+  Normalized(const Tensor& x, Attributes attributes, const Axes& axes)
+      : shape{outer_of(x.count(), attributes), attributes[0], attributes[1], attributes[2]} {
     const Tensor wide = reshape(x, shape);
-    const double eps = words.real(3);
-    find(wide, words.flag(4), eps, axes);
+    const double eps = attributes.real(3);
+    find(wide, attributes.flag(4), eps, axes);
     const SafeRange range = range_of_sums(x.dtype());
     const Tensor known = variance.detached() + eps;
     if (!x.count() || !any_outside(known, range)) return;
     const Tensor scale = scale_of(known, range, max(abs(wide.detached()), axes, true));
-    find(wide * scale, words.flag(4), scale * eps * scale, axes);
+    find(wide * scale, attributes.flag(4), scale * eps * scale, axes);
     mean = mean / scale;
     variance = variance / scale / scale;
     rstd = rstd * scale;
@@ -76,15 +80,17 @@ struct Normalized {
   }
 };
 // Of a scale for each (group, channel).
-Tensor spread(const Tensor& scale, Words words) { return reshape(scale, {words[0], words[1], 1}); }
+Tensor spread(const Tensor& scale, Attributes attributes) {
+  return reshape(scale, {attributes[0], attributes[1], 1});
+}
 Tensor flat(const Tensor& x) { return reshape(x, {x.count()}); }
 
 void body(const Use& use, Tensor* out, const Axes& axes) {
   const Tensor &x = use.in[0].tensor, &weight = use.in[1].tensor, &bias = use.in[2].tensor;
-  const Normalized n(x, use.words, axes);
+  const Normalized n(x, use.attributes, axes);
   Tensor y = n.y;
-  if (weight) y = y * spread(weight, use.words);
-  if (bias) y = y + spread(bias, use.words);
+  if (weight) y = y * spread(weight, use.attributes);
+  if (bias) y = y + spread(bias, use.attributes);
   out[0] = reshape(y, x.shape());
   out[1] = flat(n.mean);
   out[2] = flat(n.rstd);
@@ -94,13 +100,13 @@ void body(const Use& use, Tensor* out, const Axes& axes) {
 // the second one.
 void backward_body(const Use& use, Tensor* out, const Axes& axes) {
   const Tensor &x = use.in[1].tensor, &weight = use.in[4].tensor;
-  const Normalized n(x, use.words, axes);
+  const Normalized n(x, use.attributes, axes);
   const Tensor g = reshape(use.in[0].tensor, n.shape), y = n.y;
-  const Tensor gw = weight ? g * spread(weight, use.words) : g;
+  const Tensor gw = weight ? g * spread(weight, use.attributes) : g;
   Tensor dx = gw - y * mean(gw * y, axes, true);
-  if (use.words.flag(4)) dx = dx - mean(gw, axes, true);
+  if (use.attributes.flag(4)) dx = dx - mean(gw, axes, true);
   out[0] = reshape(dx * n.rstd, x.shape());
-  const bool affine = use.words.flag(5);
+  const bool affine = use.attributes.flag(5);
   out[1] = affine ? flat(sum(g * y, {0, 3}, false)) : zeros({0}, y.dtype());
   out[2] = affine ? flat(sum(g, {0, 3}, false)) : zeros({0}, y.dtype());
 }
@@ -110,7 +116,8 @@ void give_zeros(Vjp& v) {
   const Tensor x = v.in(0).tensor;
   if (v.wants(0)) v.give(0, zeros(x.shape(), x.dtype()));
   for (int i = 1; i < 3; ++i)
-    if (v.wants(i)) v.give(i, zeros({v.words()[0] * v.words()[1]}, working_dtype(x.dtype())));
+    if (v.wants(i))
+      v.give(i, zeros({v.attributes()[0] * v.attributes()[1]}, working_dtype(x.dtype())));
 }
 void vjp(Vjp& v, const OpRecord& backward) {
   if (!v.in(0).tensor.count()) {
@@ -118,10 +125,10 @@ void vjp(Vjp& v, const OpRecord& backward) {
     return;
   }
   const Operand in[] = {v.g(), v.in(0), v.out(1), v.out(2), v.in(1)};
-  WordList words(v.words().at, 6);
-  words.set(5, v.wants(1) || v.wants(2));
+  AttributeList attributes(v.attributes().at, 6);
+  attributes.set(5, v.wants(1) || v.wants(2));
   Tensor d[3];
-  apply(backward, in, 5, words, d);
+  apply(backward, in, 5, attributes, d);
   for (int i = 0; i < 3; ++i)
     if (v.wants(i)) v.give(i, d[i]);
 }
@@ -221,9 +228,9 @@ struct Layout {
 void normalize(const OpRecord& op, const Tensor& x, const Tensor& weight, const Tensor& bias,
                Layout layout, double eps, bool centered, Tensor* out) {
   const Operand in[] = {x, flat_or_none(weight), flat_or_none(bias)};
-  WordList words(6);
-  words.set(0, layout.groups).set(1, layout.channels).set(2, layout.inner);
-  apply(op, in, 3, words.set(3, word_of(eps)).set(4, centered).set(5, false), out);
+  AttributeList attributes(6);
+  attributes.set(0, layout.groups).set(1, layout.channels).set(2, layout.inner);
+  apply(op, in, 3, attributes.set(3, attribute_of(eps)).set(4, centered).set(5, false), out);
 }
 Tensor normalized_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, Layout layout,
                        double eps, bool centered = true) {
@@ -235,7 +242,7 @@ Tensor normalized_rows(const Tensor& x, const Tensor& weight, const Tensor& bias
 // A negative one would give NaN, or the wrong sign of a small variance. Norms of rows and groups
 // take one, as PyTorch's do.
 double eps_of(const Use& use) {
-  const double eps = use.words.real(1);
+  const double eps = use.attributes.real(1);
   if (!(eps >= 0)) fail(ErrorKind::value, use.op.name, ": eps must be at least 0, got ", eps);
   return eps;
 }
@@ -253,10 +260,10 @@ void check_last_axes(const char* op, const Tensor& x, const Shape& shape) {
 }
 void layer_norm_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &weight = use.in[1].tensor, &bias = use.in[2].tensor;
-  const Shape shape = use.words.dims(0);
+  const Shape shape = use.attributes.dims(0);
   check_last_axes("layer_norm", x, shape);
   check_scales("layer_norm", weight, bias, shape, x);
-  out[0] = normalized_rows(x, weight, bias, {1, product(shape, 0), 1}, use.words.real(1));
+  out[0] = normalized_rows(x, weight, bias, {1, product(shape, 0), 1}, use.attributes.real(1));
 }
 // The step from 1 to the next larger number.
 double epsilon_of(DType dtype) {
@@ -269,10 +276,10 @@ double epsilon_of(DType dtype) {
 }
 void rms_norm_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &weight = use.in[1].tensor;
-  const Shape shape = use.words.dims(0);
+  const Shape shape = use.attributes.dims(0);
   check_last_axes("rms_norm", x, shape);
   check_scale("rms_norm", "weight", weight, shape, x);
-  const double eps = use.words.none(1) ? epsilon_of(x.dtype()) : use.words.real(1);
+  const double eps = use.attributes.none(1) ? epsilon_of(x.dtype()) : use.attributes.real(1);
   out[0] = normalized_rows(x, weight, Tensor(), {1, product(shape, 0), 1}, eps, false);
 }
 
@@ -286,7 +293,7 @@ void check_several(const char* op, const char* of, std::int64_t count, const Ten
 void group_norm_body(const Use& use, Tensor* out) {
   constexpr const char* op = "group_norm";
   const Tensor &x = use.in[0].tensor, &weight = use.in[1].tensor, &bias = use.in[2].tensor;
-  const std::int64_t groups = use.words[0];
+  const std::int64_t groups = use.attributes[0];
   check_input(op, x, 2, "(batch, channels, ...)");
   const std::int64_t channels = x.size(1);
   if (groups < 1 || channels % groups)
@@ -295,7 +302,8 @@ void group_norm_body(const Use& use, Tensor* out) {
   check_scales(op, weight, bias, {channels}, x);
   const std::int64_t inner = product(x.shape(), 2);
   check_several(op, "group", x.size(0) * (channels / groups) * inner, x);
-  out[0] = normalized_rows(x, weight, bias, {groups, channels / groups, inner}, use.words.real(1));
+  out[0] =
+      normalized_rows(x, weight, bias, {groups, channels / groups, inner}, use.attributes.real(1));
 }
 
 void check_running(const char* op, const Tensor& mean, const Tensor& var, const Tensor& x) {
@@ -333,7 +341,7 @@ Tensor with_running(const Use& use, double eps) {
 void batch_norm_body(const Use& use, Tensor* out) {
   constexpr const char* op = "batch_norm";
   const Tensor &x = use.in[0].tensor, &running_mean = use.in[1].tensor;
-  const bool training = use.words.flag(0);
+  const bool training = use.attributes.flag(0);
   const double eps = eps_of(use);
   check_input(op, x, 2, "(batch, channels, ...)");
   check_scales(op, use.in[3].tensor, use.in[4].tensor, {x.size(1)}, x);
@@ -361,7 +369,7 @@ void instance_norm_body(const Use& use, Tensor* out) {
   check_input(op, x, 3, "(batch, channels, length, ...)");
   check_scales(op, use.in[3].tensor, use.in[4].tensor, {x.size(1)}, x);
   check_running(op, running_mean, use.in[2].tensor, x);
-  if (!use.words.flag(0)) {
+  if (!use.attributes.flag(0)) {
     if (!running_mean)
       fail(ErrorKind::value, op, ": use_input_stats=False needs running_mean and running_var");
     out[0] = with_running(use, eps);

@@ -19,7 +19,7 @@ void infer_same(Call& call, Result* results) {
   const Meta& x = call.in[0];
   if (is_complex(x.dtype))
     fail(ErrorKind::type, call.op->name, ": no kernel for ", name_of(x.dtype));
-  normalize_axis(call.words[0], std::max(x.rank(), 1), call.op->name);
+  normalize_axis(call.attributes[0], std::max(x.rank(), 1), call.op->name);
   results[0].like = 0;
   results[0].dtype = floating_dtype(x.dtype);
 }
@@ -29,42 +29,44 @@ Estimate estimate(const Call& call) {
   return {4 * count, (1 + call.inputs) * count * static_cast<double>(size_of(call.in[0].dtype))};
 }
 
-WordList words_of(std::int64_t axis) { return WordList(2).set(0, axis).set(1, kNone); }
+AttributeList attributes_of(std::int64_t axis) {
+  return AttributeList(2).set(0, axis).set(1, kNone);
+}
 
 // With a dtype, the op on the tensor in that type.
 bool convert_first(const Use& use, Tensor* out) {
-  if (use.words.none(1)) return false;
-  const DType dtype = use.words.dtype(1);
+  if (use.attributes.none(1)) return false;
+  const DType dtype = use.attributes.dtype(1);
   if (!is_floating(dtype))
     fail(ErrorKind::type, use.op.name, ": dtype must be a floating one, got ", name_of(dtype));
-  out[0] = apply(use.op, {astype(use.in[0].tensor, dtype)}, words_of(use.words[0]));
+  out[0] = apply(use.op, {astype(use.in[0].tensor, dtype)}, attributes_of(use.attributes[0]));
   return true;
 }
 
-// The axis in words, of a tensor that is not 0-d: that has one element along any axis.
-Axes axis_of(const Tensor& x, Words words) {
-  return x.rank() ? Axes{words[0]} : Axes(std::vector<std::int64_t>());
+// The axis in attributes, of a tensor that is not 0-d: that has one element along any axis.
+Axes axis_of(const Tensor& x, Attributes attributes) {
+  return x.rank() ? Axes{attributes[0]} : Axes(std::vector<std::int64_t>());
 }
 
 // The largest is 0, so that exponentials stay in range: any shift gives the same result.
 Tensor shifted(const Tensor& x, const Axes& axes) { return x.count() ? x - max(x, axes, true) : x; }
 void softmax_body(const Use& use, Tensor* out) {
-  const Axes axes = axis_of(use.in[0].tensor, use.words);
+  const Axes axes = axis_of(use.in[0].tensor, use.attributes);
   const Tensor terms = exp(shifted(use.in[0].tensor, axes));
   out[0] = terms / sum(terms, axes, true);
 }
 void log_softmax_body(const Use& use, Tensor* out) {
-  const Axes axes = axis_of(use.in[0].tensor, use.words);
+  const Axes axes = axis_of(use.in[0].tensor, use.attributes);
   const Tensor x = shifted(use.in[0].tensor, axes);
   out[0] = x - log(sum(exp(x), axes, true));
 }
 void softmax_backward_body(const Use& use, Tensor* out) {
   const Tensor &y = use.in[0].tensor, &g = use.in[1].tensor;
-  out[0] = y * (g - sum(y * g, axis_of(y, use.words), true));
+  out[0] = y * (g - sum(y * g, axis_of(y, use.attributes), true));
 }
 void log_softmax_backward_body(const Use& use, Tensor* out) {
   const Tensor &y = use.in[0].tensor, &g = use.in[1].tensor;
-  out[0] = g - exp(y) * sum(g, axis_of(y, use.words), true);
+  out[0] = g - exp(y) * sum(g, axis_of(y, use.attributes), true);
 }
 
 }  // namespace
@@ -100,7 +102,7 @@ constexpr OpRecord kSoftmax = {
     .infer = infer_same,
     .estimate = estimate,
     .body = softmax_body,
-    .vjp = [](Vjp& v) { v.give(0, apply(kSoftmaxBackward, {v.out(), v.g()}, v.words())); },
+    .vjp = [](Vjp& v) { v.give(0, apply(kSoftmaxBackward, {v.out(), v.g()}, v.attributes())); },
     .reads = {{.results = 1}},
     .autocast = Autocast::wide};
 constexpr OpRecord kLogSoftmax = {
@@ -117,13 +119,15 @@ constexpr OpRecord kLogSoftmax = {
     .infer = infer_same,
     .estimate = estimate,
     .body = log_softmax_body,
-    .vjp = [](Vjp& v) { v.give(0, apply(kLogSoftmaxBackward, {v.out(), v.g()}, v.words())); },
+    .vjp = [](Vjp& v) { v.give(0, apply(kLogSoftmaxBackward, {v.out(), v.g()}, v.attributes())); },
     .reads = {{.results = 1}},
     .autocast = Autocast::wide};
 
-Tensor softmax(const Tensor& x, std::int64_t axis) { return apply(kSoftmax, {x}, words_of(axis)); }
+Tensor softmax(const Tensor& x, std::int64_t axis) {
+  return apply(kSoftmax, {x}, attributes_of(axis));
+}
 Tensor log_softmax(const Tensor& x, std::int64_t axis) {
-  return apply(kLogSoftmax, {x}, words_of(axis));
+  return apply(kLogSoftmax, {x}, attributes_of(axis));
 }
 
 }  // namespace tw

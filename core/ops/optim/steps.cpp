@@ -138,7 +138,7 @@ class RowMajor {
 // Of the `end` operands and the numbers behind them.
 void change(const Use& use, std::vector<Operand>& in, int end) {
   RowMajor packed(in, end, operands_of(use.op));
-  apply_in_place(use.op, in.data(), static_cast<int>(in.size()), use.words);
+  apply_in_place(use.op, in.data(), static_cast<int>(in.size()), use.attributes);
   packed.write_back();
 }
 
@@ -184,16 +184,16 @@ bool step(const Use& use, Tensor*) {
   "float32 for 16-bit params, else of their type. Result: None.\nRaises ValueError for grads " \
   "and states of other numbers, shapes or types than params, TypeError for a step or lr that " \
   "is no number."
-#define TW_UPDATE(name_, states, tensors, words, help_, factors, update)           \
+#define TW_UPDATE(name_, states, tensors, attributes, help_, factors, update)      \
   static constexpr int states_of_##name_ = states;                                 \
   constexpr OpRecord k_##name_ = {                                                 \
       .name = #name_,                                                              \
       .signature = "(params: Sequence[Tensor]!, grads: Sequence[Tensor], " tensors \
-                   "*, step: Operand, lr: Operand, " words ") -> None",            \
+                   "*, step: Operand, lr: Operand, " attributes ") -> None",       \
       .help = help_ TW_STEP_FACTS,                                                 \
       .flags = kFunction,                                                          \
       .results = 0,                                                                \
-      .rewrite = step,                                                              \
+      .rewrite = step,                                                             \
       .infer = infer,                                                              \
       .estimate = estimate,                                                        \
       .row = &states_of_##name_};
@@ -205,7 +205,7 @@ bool step(const Use& use, Tensor*) {
       .help = help_ "\nShapes: tensors of any shapes.\nTypes: floating. Result: None.", \
       .flags = kFunction,                                                               \
       .results = 0,                                                                     \
-      .rewrite = step,                                                                   \
+      .rewrite = step,                                                                  \
       .infer = infer,                                                                   \
       .estimate = estimate,                                                             \
       .row = &states_of_##name_};

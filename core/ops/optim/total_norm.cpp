@@ -18,7 +18,7 @@ namespace {
 
 void infer(Call& call, Result* results) {
   if (call.inputs == 0) fail(ErrorKind::value, "total_norm: no tensors");
-  const double order = call.words.real(0);
+  const double order = call.attributes.real(0);
   if (!(order > 0)) fail(ErrorKind::value, "total_norm: ord must be above 0, got ", order);
   DType type = DType::float32;
   for (int i = 0; i < call.inputs; ++i) {
@@ -47,13 +47,13 @@ bool make_contiguous(const Use& use, Tensor* out) {
   if (ready) return false;
   std::vector<Operand> in;
   for (int i = 0; i < use.inputs; ++i) in.push_back(contiguous(use.in[i].tensor));
-  apply(use.op, in.data(), use.inputs, use.words, out);
+  apply(use.op, in.data(), use.inputs, use.attributes, out);
   return true;
 }
 
 // Of each tensor alone, and then of these norms, so that no power leaves the range.
 void body(const Use& use, Tensor* out) {
-  const double order = use.words.real(0);
+  const double order = use.attributes.real(0);
   const bool largest = order == std::numeric_limits<double>::infinity();
   DType type = DType::float32;
   std::vector<Tensor> norms;

@@ -37,7 +37,7 @@ Tensor as_tensor(const Operand& x) {
 }
 
 Tensor search_rows(const Tensor& rows, const Tensor& values, bool right) {
-  return apply(kSearchRows, {rows, values}, WordList(1).set(0, right));
+  return apply(kSearchRows, {rows, values}, AttributeList(1).set(0, right));
 }
 Tensor searched(const Tensor& sorted, const Operand& given, bool right, const char* op) {
   const Tensor values = as_tensor(given);
@@ -53,12 +53,12 @@ Tensor searched(const Tensor& sorted, const Operand& given, bool right, const ch
   return search_rows(astype(sorted.detached(), type), astype(values, type), right);
 }
 
-// Words: side, right.
+// Attributes: side, right.
 void searchsorted_body(const Use& use, Tensor* out) {
   Tensor sorted = use.in[0].tensor;
   const Operand& sorter = use.in[2];
-  const Word side = use.words[0];
-  const bool right = use.words.flag(1);
+  const Attribute side = use.attributes[0];
+  const bool right = use.attributes.flag(1);
   if (side == 0 && right)
     fail(ErrorKind::value, "searchsorted: side='left' and right=True say opposite things");
   if (!sorter.absent()) {
@@ -67,54 +67,55 @@ void searchsorted_body(const Use& use, Tensor* out) {
       fail(ErrorKind::value, "searchsorted: sorter ", places.shape(), " does not fit ",
            sorted.shape());
     if (sorted.rank())
-      sorted = apply(kGather, {sorted.detached(), places}, WordList(1).set(0, sorted.rank() - 1));
+      sorted =
+          apply(kGather, {sorted.detached(), places}, AttributeList(1).set(0, sorted.rank() - 1));
   }
   out[0] = searched(sorted, use.in[1], right || side == 1, "searchsorted");
-  if (use.words.flag(2)) out[0] = astype(out[0], DType::int32);
+  if (use.attributes.flag(2)) out[0] = astype(out[0], DType::int32);
 }
 
-// Words: assume_unique (nothing is faster for it), invert.
+// Attributes: assume_unique (nothing is faster for it), invert.
 void isin_body(const Use& use, Tensor* out) {
   const Tensor x = as_tensor(use.in[0]), test = as_tensor(use.in[1]);
   const DType type = compared_type(x.dtype(), test.dtype(), "isin");
-  const bool invert = use.words.flag(1);
+  const bool invert = use.attributes.flag(1);
   if (test.count() == 0) {
     out[0] = full(x.shape(), Scalar(invert), DType::bool_);
     return;
   }
   const Tensor sorted =
-      apply(kSortRows, {reshape(astype(test, type), {test.count()})}, WordList(1).set(0, 0));
+      apply(kSortRows, {reshape(astype(test, type), {test.count()})}, AttributeList(1).set(0, 0));
   const Tensor wide = astype(x, type);
   const Tensor places = minimum(search_rows(sorted, wide, false), Scalar(test.count() - 1));
-  const Tensor found = apply(kTake, {sorted, places}, WordList(1).set(0, 0)) == wide;
+  const Tensor found = apply(kTake, {sorted, places}, AttributeList(1).set(0, 0)) == wide;
   out[0] = invert ? logical_not(found) : found;
 }
 
 // ---- counts ----
 
-// Words: axes, keepdims.
+// Attributes: axes, keepdims.
 void count_nonzero_body(const Use& use, Tensor* out) {
   const Tensor x = use.in[0].tensor.detached();
-  use.words.axes(0, x.rank(), "count_nonzero");
-  WordList words(3);
-  if (use.words.none(0))
-    words.set(0, kNone);
+  use.attributes.axes(0, x.rank(), "count_nonzero");
+  AttributeList attributes(3);
+  if (use.attributes.none(0))
+    attributes.set(0, kNone);
   else
-    words.set_list(0, use.words.list(0));
+    attributes.set_list(0, use.attributes.list(0));
   const Tensor mask = is_bool(x.dtype()) ? x : not_equal(x, 0);
-  out[0] = apply(k_sum, {mask}, words.set(1, use.words[1]).set(2, kNone));
+  out[0] = apply(k_sum, {mask}, attributes.set(1, use.attributes[1]).set(2, kNone));
 }
 
 // The largest decides the size of memory: nothing is counted in a dry run.
-Word read_last_bin(const Tensor& x) {
+Attribute read_last_bin(const Tensor& x) {
   const HostValues values(apply(kLastBin, {x}), "bincount reads the largest element");
   return modes.dry_run ? -1 : values.as<int64_t>()[0];
 }
-// Word: minlength.
+// Attribute: minlength.
 void bincount_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   const Operand& weights = use.in[1];
-  const Word least = use.words[0];
+  const Attribute least = use.attributes[0];
   if (x.rank() != 1) fail(ErrorKind::value, "bincount: expected x (n,), got ", x.shape());
   if (!is_integer(x.dtype()))
     fail(ErrorKind::type, "bincount: x must be integers, got ", name_of(x.dtype()));
@@ -124,22 +125,22 @@ void bincount_body(const Use& use, Tensor* out) {
          x.shape());
   if (!weights.absent() && is_complex(weights.tensor.dtype()))
     fail(ErrorKind::type, "bincount: weights must be real, got ", name_of(weights.tensor.dtype()));
-  const Word bins = std::max(read_last_bin(x) + 1, least);
+  const Attribute bins = std::max(read_last_bin(x) + 1, least);
   if (weights.absent()) {
-    out[0] = apply(kCountBins, {x}, WordList(1).set(0, bins));
+    out[0] = apply(kCountBins, {x}, AttributeList(1).set(0, bins));
     return;
   }
   const DType given = weights.tensor.dtype();
   const Tensor wide = astype(weights.tensor, is_floating(given) ? given : DType::float64);
   const Operand operands[] = {wide, astype(x, DType::int64)};
-  apply(kScatterAddRows, operands, 2, WordList(1).set_list(0, Shape{bins}), out);
+  apply(kScatterAddRows, operands, 2, AttributeList(1).set_list(0, Shape{bins}), out);
 }
 
-// Words: bins, min, max.
+// Attributes: bins, min, max.
 void histc_body(const Use& use, Tensor* out) {
   const Tensor x = use.in[0].tensor.detached();
-  const Word bins = use.words[0];
-  const double low = use.words.real(1), high = use.words.real(2);
+  const Attribute bins = use.attributes[0];
+  const double low = use.attributes.real(1), high = use.attributes.real(2);
   if (!is_floating(x.dtype()))
     fail(ErrorKind::type, "histc: needs a floating-point input, got ", name_of(x.dtype()));
   if (bins < 1) fail(ErrorKind::value, "histc: bins must be at least 1, got ", bins);
@@ -154,7 +155,7 @@ void histc_body(const Use& use, Tensor* out) {
   const Tensor equal = first == last;  // a bin around the one value that there is
   const Tensor limits = concat({where(equal, first - 1, first), where(equal, last + 1, last)}, 0);
   const Tensor counts =
-      apply(kCountEvenBins, {reshape(wide, {wide.count()}), limits}, WordList(1).set(0, bins));
+      apply(kCountEvenBins, {reshape(wide, {wide.count()}), limits}, AttributeList(1).set(0, bins));
   out[0] = astype(counts, x.dtype());
 }
 
@@ -182,7 +183,7 @@ constexpr OpRecord kCountBins = {.name = "count_bins",
                                  .help = "How many elements are 0, 1, ... bins - 1.",
                                  .flags = kConstant,
                                  .infer = [](Call& call, Result* results) {
-                                   results[0].shape = {call.words[0]};
+                                   results[0].shape = {call.attributes[0]};
                                    results[0].dtype = DType::int64;
                                  }};
 constexpr OpRecord kCountEvenBins = {
@@ -228,8 +229,8 @@ constexpr OpRecord kBucketize = {
       const Tensor& boundaries = use.in[1].tensor;
       if (boundaries.rank() != 1)
         fail(ErrorKind::value, "bucketize: expected boundaries (n,), got ", boundaries.shape());
-      out[0] = searched(boundaries, use.in[0], use.words.flag(0), "bucketize");
-      if (use.words.flag(1)) out[0] = astype(out[0], DType::int32);
+      out[0] = searched(boundaries, use.in[0], use.attributes.flag(0), "bucketize");
+      if (use.attributes.flag(1)) out[0] = astype(out[0], DType::int32);
     }};
 constexpr OpRecord kIsin = {
     .name = "isin",

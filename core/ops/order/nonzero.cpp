@@ -14,9 +14,9 @@ namespace {
 
 // Elements that are counted together, so that threads can start in many places: the counts are a
 // ten-thousandth of the mask.
-constexpr Word kPiece = 1 << 16;
+constexpr Attribute kPiece = 1 << 16;
 
-std::int64_t pieces_of(std::int64_t count, Word piece) { return (count + piece - 1) / piece; }
+std::int64_t pieces_of(std::int64_t count, Attribute piece) { return (count + piece - 1) / piece; }
 
 // The count decides the size of memory: nothing is counted in a dry run.
 std::int64_t read_count(const Tensor& counts) {
@@ -29,9 +29,9 @@ Tensor positions(const Tensor& x) {
   if (x.rank() == 0)
     fail(ErrorKind::value, "nonzero: a 0-d tensor has no positions; use reshape((1,)) first");
   const Tensor mask = contiguous(is_bool(x.dtype()) ? x : not_equal(x, 0));
-  const Tensor counts = apply(kNonzeroCounts, {mask}, WordList(1).set(0, kPiece));
+  const Tensor counts = apply(kNonzeroCounts, {mask}, AttributeList(1).set(0, kPiece));
   return apply(kNonzeroPositions, {mask, counts},
-               WordList(2).set(0, kPiece).set(1, read_count(counts)));
+               AttributeList(2).set(0, kPiece).set(1, read_count(counts)));
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ constexpr OpRecord kNonzeroCounts = {
     .help = "How many elements are true before each piece of a mask, and in all of it.",
     .flags = kConstant,
     .infer = [](Call& call, Result* results) {
-      results[0].shape = {pieces_of(call.in[0].count, call.words[0]) + 1};
+      results[0].shape = {pieces_of(call.in[0].count, call.attributes[0]) + 1};
       results[0].dtype = DType::int64;
     }};
 constexpr OpRecord kNonzeroPositions = {
@@ -51,7 +51,7 @@ constexpr OpRecord kNonzeroPositions = {
     .help = "Where a mask is true, one row an axis, given the counts of its pieces.",
     .flags = kConstant,
     .infer = [](Call& call, Result* results) {
-      results[0].shape = {call.in[0].rank(), call.words[1]};
+      results[0].shape = {call.in[0].rank(), call.attributes[1]};
       results[0].dtype = DType::int64;
     }};
 constexpr OpRecord kNonzero = {

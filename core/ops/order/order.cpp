@@ -27,7 +27,8 @@ void check_ordered(DType dtype, const char* op) {
 // The axis last; of a 0-d tensor one element along any axis; of no axis (None) all elements.
 class Rows {
  public:
-  Rows(const Tensor& x, Word axis, const char* op, bool takes_none = false) : shape_(x.shape()) {
+  Rows(const Tensor& x, Attribute axis, const char* op, bool takes_none = false)
+      : shape_(x.shape()) {
     const bool all = takes_none && axis == kNone;
     flat_ = all || x.rank() == 0;
     if (all) return;
@@ -62,8 +63,8 @@ class Rows {
   // Elements of x at places along the axis, in the graph.
   Tensor at(const Tensor& x, const Tensor& places) const {
     const Tensor rows = of(x);
-    const Word last = rows.rank() - 1;
-    return apply(kGather, {rows, places}, WordList(1).set(0, last));
+    const Attribute last = rows.rank() - 1;
+    return apply(kGather, {rows, places}, AttributeList(1).set(0, last));
   }
 
  private:
@@ -99,20 +100,20 @@ struct Sorted {
 Sorted sorted_rows(const Tensor& rows, bool descending) {
   Tensor out[2];
   const Operand x = rows;
-  apply(kSortRowsWithPlaces, &x, 1, WordList(1).set(0, descending), out);
+  apply(kSortRowsWithPlaces, &x, 1, AttributeList(1).set(0, descending), out);
   return {out[0], out[1]};
 }
 
-// Words: axis, descending, stable (which all are).
+// Attributes: axis, descending, stable (which all are).
 void sort_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   check_ordered(x.dtype(), "sort");
-  const Rows rows(x, use.words[0], "sort");
-  const bool descending = use.words.flag(1);
+  const Rows rows(x, use.attributes[0], "sort");
+  const bool descending = use.attributes.flag(1);
   if (!is_recorded(x)) {
     out[0] = rows.repeat(x)
                  ? copy(x)
-                 : rows.back(apply(kSortRows, {rows.of(x)}, WordList(1).set(0, descending)));
+                 : rows.back(apply(kSortRows, {rows.of(x)}, AttributeList(1).set(0, descending)));
     return;
   }
   out[0] = rows.back(rows.at(x, sorted_rows(rows.of(x.detached()), descending).places));
@@ -120,15 +121,15 @@ void sort_body(const Use& use, Tensor* out) {
 void argsort_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   check_ordered(x.dtype(), "argsort");
-  const Rows rows(x, use.words[0], "argsort");
-  out[0] = rows.back(sorted_rows(rows.of(x), use.words.flag(1)).places);
+  const Rows rows(x, use.attributes[0], "argsort");
+  out[0] = rows.back(sorted_rows(rows.of(x), use.attributes.flag(1)).places);
 }
 
 // ---- the first of them ----
 
 void infer_topk(Call& call, Result* results) {
   results[0].shape = *call.in[0].shape;
-  results[0].shape[call.in[0].rank() - 1] = call.words[0];
+  results[0].shape[call.in[0].rank() - 1] = call.attributes[0];
   results[1].shape = results[0].shape;
   results[0].dtype = call.in[0].dtype;
   results[1].dtype = DType::int64;
@@ -142,31 +143,32 @@ void infer_kth(Call& call, Result* results) {
 }
 
 // Values and their places along an axis, by an op on rows; the values are in the graph.
-Sorted chosen(const OpRecord& op, const Tensor& x, const Rows& rows, Words words) {
+Sorted chosen(const OpRecord& op, const Tensor& x, const Rows& rows, Attributes attributes) {
   Tensor out[2];
   const Operand operand = rows.of(x.detached());
-  apply(op, &operand, 1, words, out);
+  apply(op, &operand, 1, attributes, out);
   if (is_recorded(x)) out[0] = rows.at(x, out[1]);
   return {out[0], out[1]};
 }
 
-int64_t size_along(const Tensor& x, Word axis) {
+int64_t size_along(const Tensor& x, Attribute axis) {
   if (axis == kNone) return x.count();
   return x.rank() ? x.size(normalize_axis(axis, x.rank(), "order")) : 1;
 }
 
-// Words: k, axis, largest, sorted.
+// Attributes: k, axis, largest, sorted.
 void topk_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  const Word k = use.words[0];
+  const Attribute k = use.attributes[0];
   check_ordered(x.dtype(), "topk");
-  const Rows rows(x, use.words[1], "topk");
-  const int64_t size = size_along(x, use.words[1]);
+  const Rows rows(x, use.attributes[1], "topk");
+  const int64_t size = size_along(x, use.attributes[1]);
   if (k < 0 || k > size)
-    fail(ErrorKind::value, "topk: k must be from 0 to ", size, ", the size of axis ", use.words[1],
-         " of ", x.shape(), ", got ", k);
+    fail(ErrorKind::value, "topk: k must be from 0 to ", size, ", the size of axis ",
+         use.attributes[1], " of ", x.shape(), ", got ", k);
   const Sorted y =
-      chosen(kTopkRows, x, rows, WordList(3).set(0, k).set(1, use.words[2]).set(2, use.words[3]));
+      chosen(kTopkRows, x, rows,
+             AttributeList(3).set(0, k).set(1, use.attributes[2]).set(2, use.attributes[3]));
   if (x.rank() == 0) {  // k may be 0
     out[0] = k ? rows.back(y.values) : y.values;
     out[1] = k ? rows.back(y.places) : y.places;
@@ -176,30 +178,31 @@ void topk_body(const Use& use, Tensor* out) {
   out[1] = rows.back(y.places);
 }
 
-// Words: axis, descending, stable (which all are).
+// Attributes: axis, descending, stable (which all are).
 void sort_with_indices_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   check_ordered(x.dtype(), use.op.name);
-  const Rows rows(x, use.words[0], use.op.name);
-  const Sorted y = sorted_rows(rows.of(x.detached()), use.words.flag(1));
+  const Rows rows(x, use.attributes[0], use.op.name);
+  const Sorted y = sorted_rows(rows.of(x.detached()), use.attributes.flag(1));
   out[0] = rows.back(is_recorded(x) ? rows.at(x, y.places) : y.values);
   out[1] = rows.back(y.places);
 }
-// Words: axis, keepdims.
+// Attributes: axis, keepdims.
 template <auto place> void extreme_with_indices_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   check_ordered(x.dtype(), use.op.name);
-  const Rows rows(x, use.words[0], use.op.name);
+  const Rows rows(x, use.attributes[0], use.op.name);
   const Tensor row = rows.of(x.detached());
   if (row.size(row.rank() - 1) == 0)
     fail(ErrorKind::value, use.op.name, ": no elements along the axis of ", x.shape());
   const Tensor places = place(row, row.rank() - 1, true);
-  out[0] = rows.back(rows.at(x, places), use.words.flag(1));
-  out[1] = rows.back(places, use.words.flag(1));
+  out[0] = rows.back(rows.at(x, places), use.attributes.flag(1));
+  out[1] = rows.back(places, use.attributes.flag(1));
 }
 
-enum class Which : Word { nth, median, nanmedian };
-Sorted chosen_one(const char* op, const Tensor& x, Word axis, Which which, Word k, bool keepdims) {
+enum class Which : Attribute { nth, median, nanmedian };
+Sorted chosen_one(const char* op, const Tensor& x, Attribute axis, Which which, Attribute k,
+                  bool keepdims) {
   check_ordered(x.dtype(), op);
   const Rows rows(x, axis, op, true);
   const int64_t size = size_along(x, axis);
@@ -208,19 +211,20 @@ Sorted chosen_one(const char* op, const Tensor& x, Word axis, Which which, Word 
     fail(ErrorKind::value, op, ": k must be from 1 to ", size, ", the size of axis ", axis, " of ",
          x.shape(), ", got ", k);
   const Sorted y =
-      chosen(kKthRows, x, rows, WordList(2).set(0, static_cast<Word>(which)).set(1, k));
+      chosen(kKthRows, x, rows, AttributeList(2).set(0, static_cast<Attribute>(which)).set(1, k));
   return {rows.back(y.values, keepdims), rows.back(y.places, keepdims)};
 }
 
 // Of an op whose axis cannot be None.
-Word axis_of(const Use& use, int word) {
-  return normalize_axis(use.words[word], std::max(use.in[0].tensor.rank(), 1), use.op.name);
+Attribute axis_of(const Use& use, int attribute) {
+  return normalize_axis(use.attributes[attribute], std::max(use.in[0].tensor.rank(), 1),
+                        use.op.name);
 }
 
-// Words: k, axis, keepdims.
+// Attributes: k, axis, keepdims.
 void kthvalue_body(const Use& use, Tensor* out) {
   const Sorted y = chosen_one(use.op.name, use.in[0].tensor, axis_of(use, 1), Which::nth,
-                              use.words[0], use.words.flag(2));
+                              use.attributes[0], use.attributes.flag(2));
   out[0] = y.values;
   out[1] = y.places;
 }
@@ -233,8 +237,8 @@ Tensor middle_of(const Tensor& a, const Tensor& b) {
 }
 // The upper median of what is no NaN, whose count each row has for itself: the lower one of -x,
 // from the end on, so that of equal elements it is another one than the lower median of x.
-Tensor upper_median(const char* op, const Tensor& x, Word axis, bool keepdims) {
-  WordList turned(1);
+Tensor upper_median(const char* op, const Tensor& x, Attribute axis, bool keepdims) {
+  AttributeList turned(1);
   if (axis == kNone || x.rank() == 0)
     turned.set(0, kNone);
   else
@@ -242,12 +246,12 @@ Tensor upper_median(const char* op, const Tensor& x, Word axis, bool keepdims) {
   const Tensor opposite = negative(apply(kFlip, {x}, turned));
   return negative(chosen_one(op, opposite, axis, Which::nanmedian, 0, keepdims).values);
 }
-// Words of all: axis, keepdims. The mean of the lower and the upper of the two in the middle.
+// Attributes of all: axis, keepdims. The mean of the lower and the upper of the two in the middle.
 template <Which which> void median_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   const char* const op = use.op.name;
-  const Word axis = use.words[0];
-  const bool keepdims = use.words.flag(1), floats = is_floating(x.dtype());
+  const Attribute axis = use.attributes[0];
+  const bool keepdims = use.attributes.flag(1), floats = is_floating(x.dtype());
   const DType type = floats ? x.dtype() : default_dtype();
   const Tensor lower = chosen_one(op, x, axis, which, 0, keepdims).values;
   const int64_t n = size_along(x, axis);
@@ -263,14 +267,14 @@ template <Which which> void median_body(const Use& use, Tensor* out) {
 }
 template <Which which> void median_with_indices_body(const Use& use, Tensor* out) {
   const Sorted y =
-      chosen_one(use.op.name, use.in[0].tensor, axis_of(use, 0), which, 0, use.words.flag(1));
+      chosen_one(use.op.name, use.in[0].tensor, axis_of(use, 0), which, 0, use.attributes.flag(1));
   out[0] = y.values;
   out[1] = y.places;
 }
 
 // ---- quantiles ----
 
-enum class Between : Word { linear, lower, higher, midpoint, nearest };
+enum class Between : Attribute { linear, lower, higher, midpoint, nearest };
 
 // One number, or several along an axis.
 Tensor shares_of(const Use& use) {
@@ -289,9 +293,9 @@ Tensor shares_of(const Use& use) {
   return apply(kCheckedShares, {reshape(wide, {wide.count()})});
 }
 
-// What lies at places of sorted rows, which may be fractions. Words: as kGather's.
+// What lies at places of sorted rows, which may be fractions. Attributes: as kGather's.
 Tensor between(const Tensor& rows, const Tensor& places, Between how) {
-  const WordList last = WordList(1).set(0, rows.rank() - 1);
+  const AttributeList last = AttributeList(1).set(0, rows.rank() - 1);
   const auto at = [&](const Tensor& whole) {
     return apply(kGather, {rows, astype(whole, DType::int64)}, last);
   };
@@ -309,7 +313,7 @@ Tensor between(const Tensor& rows, const Tensor& places, Between how) {
   return where(endless, a * (1 - share) + b * share, finite);
 }
 
-// Words: axes, keepdims, how. The axes are joined to the last one, the shares come first.
+// Attributes: axes, keepdims, how. The axes are joined to the last one, the shares come first.
 template <bool ignores_nan> void quantile_body(const Use& use, Tensor* out) {
   const char* const op = use.op.name;
   const Tensor& x_in = use.in[0].tensor;
@@ -317,8 +321,8 @@ template <bool ignores_nan> void quantile_body(const Use& use, Tensor* out) {
     fail(ErrorKind::type, op, ": needs a floating-point input, got ", name_of(x_in.dtype()),
          "; convert with astype(float32)");
   const Tensor x = x_in.rank() ? x_in : reshape(x_in, {1});
-  const std::uint32_t axes = use.words.axes(0, x.rank(), op);
-  const bool keepdims = use.words.flag(1);
+  const std::uint32_t axes = use.attributes.axes(0, x.rank(), op);
+  const bool keepdims = use.attributes.flag(1);
   const Tensor q = shares_of(use);
   std::vector<int64_t> order;
   Shape rows_shape, reduced;
@@ -342,7 +346,7 @@ template <bool ignores_nan> void quantile_body(const Use& use, Tensor* out) {
   rows_shape.push_back(n);
   const Tensor given =
       reshape(permute_dims(astype(x, working_dtype(x.dtype())), order), rows_shape);
-  const Tensor rows = apply(kSort, {given}, WordList(3).set(0, -1).set(1, 0).set(2, 1));
+  const Tensor rows = apply(kSort, {given}, AttributeList(3).set(0, -1).set(1, 0).set(2, 1));
   Shape shape = rows.shape();
   shape[last] = q.count();
   Tensor places;
@@ -352,7 +356,7 @@ template <bool ignores_nan> void quantile_body(const Use& use, Tensor* out) {
   } else {
     places = q * static_cast<double>(n - 1);
   }
-  Tensor y = between(rows, broadcast_to(places, shape), static_cast<Between>(use.words[2]));
+  Tensor y = between(rows, broadcast_to(places, shape), static_cast<Between>(use.attributes[2]));
   if (!ignores_nan) {  // NaN is last
     std::vector<Range> ranges;
     for (const int64_t extent : rows.shape()) ranges.push_back({0, 1, extent});

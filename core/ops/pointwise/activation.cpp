@@ -28,7 +28,7 @@ void prelu_body(const Use& use, Tensor* out) {
 void glu_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   if (x.rank() == 0) fail(ErrorKind::value, "glu: a 0-d tensor has no halves");
-  const int axis = normalize_axis(use.words[0], x.rank(), "glu");
+  const int axis = normalize_axis(use.attributes[0], x.rank(), "glu");
   const std::int64_t half = x.size(axis) / 2;
   if (x.size(axis) % 2)
     fail(ErrorKind::value, "glu: axis ", axis, " of shape ", x.shape(), " is of odd length ",
@@ -55,7 +55,7 @@ constexpr OpRecord kGelu = {
         "Source: PyTorch's torch.nn.functional.gelu.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      out[0] = use.words[0] ? gelu_tanh(use.in[0]) : gelu_erf(use.in[0]);
+      out[0] = use.attributes[0] ? gelu_tanh(use.in[0]) : gelu_erf(use.in[0]);
     }};
 constexpr OpRecord kAddcmul = {
     .name = "addcmul",

@@ -165,7 +165,7 @@ constexpr OpRecord kComplex = {
       const Shape shape = broadcast_shapes(re.shape(), im.shape(), "complex");
       const Operand parts[] = {broadcast_operand(re, shape), broadcast_operand(im, shape)};
       Tensor pairs;
-      apply(kStack, parts, 2, WordList(1).set(0, -1), &pairs);
+      apply(kStack, parts, 2, AttributeList(1).set(0, -1), &pairs);
       out[0] = owned(as_complex(pairs));
     }};
 constexpr OpRecord kPolar = {

@@ -31,7 +31,7 @@ Tensor narrowed(const Tensor& y, const Tensor& x) { return astype(y, floating_dt
 
 Axes axes_of(const Use& use) {
   const int rank = use.in[0].tensor.rank();
-  const std::uint32_t bits = use.words.axes(0, rank, use.op.name);
+  const std::uint32_t bits = use.attributes.axes(0, rank, use.op.name);
   std::vector<std::int64_t> list;
   for (int i = 0; i < rank; ++i)
     if (bits >> i & 1) list.push_back(i);
@@ -75,11 +75,11 @@ void xlog1py_body(const Use& use, Tensor* out) {
 void logit_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   check_real(x, "logit");
-  if (use.words.none(0)) {
+  if (use.attributes.none(0)) {
     out[0] = log_odds(x);
     return;
   }
-  const double eps = use.words.real(0);
+  const double eps = use.attributes.real(0);
   out[0] = narrowed(log_odds(clip(widened(x, "logit"), eps, 1 - eps)), x);
 }
 
@@ -98,14 +98,14 @@ void nan_to_num_body(const Use& use, Tensor* out) {
     return;
   }
   const double largest = largest_of(x.dtype());
-  const double high = use.words.none(1) ? largest : use.words.real(1);
-  const double low = use.words.none(2) ? -largest : use.words.real(2);
+  const double high = use.attributes.none(1) ? largest : use.attributes.real(1);
+  const double low = use.attributes.none(2) ? -largest : use.attributes.real(2);
   if (high == largest && low == -largest) {
-    out[0] = finite_or(x, use.words.real(0), largest);
+    out[0] = finite_or(x, use.attributes.real(0), largest);
     return;
   }
   const Tensor finite = where(x == kInfinity, high, where(x == -kInfinity, low, x));
-  out[0] = where(isnan(x), use.words.real(0), finite);
+  out[0] = where(isnan(x), use.attributes.real(0), finite);
 }
 
 void sinc_body(const Use& use, Tensor* out) {
@@ -137,9 +137,9 @@ void close_values_body(const Use& use, Tensor* out) {
   const bool parts = is_complex(x.dtype()) || is_complex(y.dtype());
   const DType wide = parts ? DType::complex128 : DType::float64;
   const Tensor a = astype(x, wide), b = astype(y, wide);
-  const Tensor within = abs(a - b) <= abs(b) * use.words.real(0) + use.words.real(1);
+  const Tensor within = abs(a - b) <= abs(b) * use.attributes.real(0) + use.attributes.real(1);
   const Tensor alike = (x == y) | (isfinite(b) & within);
-  out[0] = use.words.flag(2) ? alike | (isnan(a) & isnan(b)) : alike;
+  out[0] = use.attributes.flag(2) ? alike | (isnan(a) & isnan(b)) : alike;
 }
 void infer_close_values(Call& call, Result* results) {
   const Meta &x = call.in[0], &y = call.in[1];
@@ -152,8 +152,9 @@ void infer_close_values(Call& call, Result* results) {
 Tensor close(const Use& use) {
   const char* const op = use.op.name;
   for (int i = 0; i < 2; ++i)
-    if (use.words.real(i) < 0)
-      fail(ErrorKind::value, op, ": ", i ? "atol" : "rtol", " is negative: ", use.words.real(i));
+    if (use.attributes.real(i) < 0)
+      fail(ErrorKind::value, op, ": ", i ? "atol" : "rtol",
+           " is negative: ", use.attributes.real(i));
   Tensor x = use.in[0].tensor, y = use.in[1].tensor;
   if (is_floating(x.dtype()) && is_floating(y.dtype())) {
     const DType type = working_dtype(promote(x.dtype(), y.dtype()));
@@ -161,7 +162,7 @@ Tensor close(const Use& use) {
     x = broadcast_operand(astype(x, type), shape);
     y = broadcast_operand(astype(y, type), shape);
   }
-  return apply(kCloseValues, {x, y}, use.words);
+  return apply(kCloseValues, {x, y}, use.attributes);
 }
 
 }  // namespace
@@ -286,7 +287,7 @@ constexpr OpRecord kPolygamma = {
         "Source: PyTorch's torch.polygamma.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      const std::int64_t n = use.words[0];
+      const std::int64_t n = use.attributes[0];
       check_real(use.in[0].tensor, "polygamma");
       if (n < 0 || n > 170) fail(ErrorKind::value, "polygamma: n must be from 0 to 170, got ", n);
       out[0] = gamma_derivative(use.in[0], static_cast<double>(n));
@@ -439,10 +440,10 @@ constexpr OpRecord kClampMax = {
       out[0] = clip(use.in[0], Operand::none(), use.in[1]);
     }};
 namespace {
-// Of a sum's words: the type that was asked for.
+// Of a sum's attributes: the type that was asked for.
 std::optional<DType> given_dtype(const Use& use) {
-  if (use.words.none(2)) return std::nullopt;
-  return use.words.dtype(2);
+  if (use.attributes.none(2)) return std::nullopt;
+  return use.attributes.dtype(2);
 }
 }  // namespace
 
@@ -463,7 +464,7 @@ constexpr OpRecord kNanmean = {
       if (!is_floating(x.dtype()))
         fail(ErrorKind::type, "nanmean: needs a floating-point input, got ", name_of(x.dtype()));
       const Axes axes = axes_of(use);
-      const bool keepdims = use.words.flag(1);
+      const bool keepdims = use.attributes.flag(1);
       const Tensor total = nansum(x, axes, keepdims, working_dtype(x.dtype()));
       const Tensor y = total / sum(logical_not(isnan(x)), axes, keepdims);
       const std::optional<DType> dtype = given_dtype(use);

@@ -108,7 +108,7 @@ Tensor gelu_tanh_slope(const Tensor& given) {
   return sigmoid(u) * (1 + slope * sigmoid(-u));
 }
 
-// The row's gradient in other words; else empty.
+// The row's gradient in other attributes; else empty.
 Tensor steady_gradient(PointwiseOp op, const Tensor& g, const Tensor& x) {
   switch (op) {
     case PointwiseOp::asin: return g / sqrt(one_minus_square(x));

@@ -39,7 +39,8 @@ bool writes_result(const OpRecord& op, const Operand* operands) {
 
 }  // namespace
 
-void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs, Words words) {
+void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs,
+                             Attributes attributes) {
   const std::optional<PointwiseOp> row = row_of(op);
   if (row == PointwiseOp::clip) complete_bounds(operands[0], operands[1], operands[2]);
   if (row && writes_result(op, operands)) return pointwise_in_place(*row, operands);
@@ -52,7 +53,7 @@ void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs, 
     for (Operand& source : sources)
       if (source.tensor) source.tensor = InPlaceChange(op.name, x).before(source.tensor);
   Tensor y;
-  apply(op, sources.data(), inputs, words, &y);
+  apply(op, sources.data(), inputs, attributes, &y);
   if (y.get() == sources[0].tensor.get()) return;  // as dropout gives what it need not change
   if (!(y.shape() == x.shape()))
     fail(ErrorKind::value, op.name, ": a result of shape ", y.shape(),

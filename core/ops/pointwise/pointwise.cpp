@@ -210,17 +210,17 @@ std::optional<bool> decided(PointwiseOp op, const Operand* operands, DType type)
 
 // Floating tensors of one type, shape and row-major layout.
 template <int inputs>
-bool quick(const OpRecord& op, const Operand* in, int, Words words, Tensor* out) {
+bool quick(const OpRecord& op, const Operand* in, int, Attributes attributes, Tensor* out) {
   constexpr std::int64_t kFewElements = 32768;  // one thread and one run of the kernel are best
   const PointwiseRow& row = pointwise_row(op);
   const TensorHeader* const a = in[0].tensor.get();
   if (!a || !a->contiguous || (a->dtype != DType::float32 && a->dtype != DType::float64) ||
       a->count > kFewElements || !(row.kinds & kind::f))
-    return run_in_full(op, in, inputs, words, out);
+    return run_in_full(op, in, inputs, attributes, out);
   for (int i = 1; i < inputs; ++i) {
     const TensorHeader* const b = in[i].tensor.get();
     if (!b || b->dtype != a->dtype || !b->contiguous || !(b->shape == a->shape))
-      return run_in_full(op, in, inputs, words, out);
+      return run_in_full(op, in, inputs, attributes, out);
   }
   Access at;
   const void* addresses[inputs];
@@ -242,7 +242,7 @@ bool rewrite(const Use& use, Tensor* out) {
   const Operand* const in = use.in;
   if (row.arity == 1 && !in[0].is_tensor() && in[0].scalar.kind == Scalar::Kind::complex)
     return rewrite_complex(op_of(row), full(Shape(), in[0].scalar, in[0].scalar.natural_dtype()),
-                          out);
+                           out);
   if (row.arity == 1 && in[0].is_tensor() && is_complex(in[0].tensor.dtype()))
     return rewrite_complex(op_of(row), in[0].tensor, out);
   if ((row.kinds & kind::condition) && in[0].is_tensor() && is_complex(in[0].tensor.dtype())) {

@@ -35,7 +35,8 @@ void pointwise_in_place(PointwiseOp op, Operand* operands);
 // The same for any op with one result; rows compute it there, others beside it first.
 // Raises ValueError for parameters of an activation that leave its formula without a meaning.
 void check_settings(PointwiseOp op, const Operand* in);
-void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs, Words words);
+void apply_in_place_of_first(const OpRecord& op, Operand* operands, int inputs,
+                             Attributes attributes);
 
 // The row whose values an op computes, if it is one.
 std::optional<PointwiseOp> row_of(const OpRecord& op);

@@ -19,7 +19,7 @@ using std::int64_t;
 
 // ---- by formulas of uniform numbers ----
 
-// What a call makes: its words from `first` on are size, dtype, generator.
+// What a call makes: its attributes from `first` on are size, dtype, generator.
 struct Wanted {
   Shape shape;
   DType dtype;
@@ -29,14 +29,14 @@ struct Wanted {
   Tensor unit() const { return 1 - unit_uniform(generator, shape, wide()); }
 };
 Wanted wanted(const Use& use, int first, DType otherwise = default_dtype()) {
-  const Shape shape = use.words.dims(first);
+  const Shape shape = use.attributes.dims(first);
   for (const int64_t extent : shape)
     if (extent < 0)
       fail(ErrorKind::value, use.op.name, ": shape ", shape, " has a negative extent");
-  const DType dtype = use.words.dtype(first + 1, otherwise);
+  const DType dtype = use.attributes.dtype(first + 1, otherwise);
   if (!is_floating(dtype) && !is_integer(otherwise))
     fail(ErrorKind::type, use.op.name, ": needs a floating-point dtype, got ", name_of(dtype));
-  return {shape, dtype, generator_of(use.words, first + 2)};
+  return {shape, dtype, generator_of(use.attributes, first + 2)};
 }
 
 // In its type, in which all draws are finite.
@@ -46,27 +46,28 @@ Tensor drawn_in(const Tensor& x, DType dtype) {
 }
 
 void exponential_body(const Use& use, Tensor* out) {
-  const double rate = use.words.real(0);
+  const double rate = use.attributes.real(0);
   if (!(rate > 0)) fail(ErrorKind::value, "exponential: lambd must be above 0, got ", rate);
   const Wanted w = wanted(use, 1);
   out[0] = drawn_in(-log(w.unit()) / rate, w.dtype);
 }
 void cauchy_body(const Use& use, Tensor* out) {
-  const double median = use.words.real(0), sigma = use.words.real(1);
+  const double median = use.attributes.real(0), sigma = use.attributes.real(1);
   if (!(sigma > 0)) fail(ErrorKind::value, "cauchy: sigma must be above 0, got ", sigma);
   const Wanted w = wanted(use, 2);
   out[0] = drawn_in(tan((w.unit() - 0.5) * std::numbers::pi) * sigma + median, w.dtype);
 }
 void log_normal_body(const Use& use, Tensor* out) {
-  const double deviation = use.words.real(1);
+  const double deviation = use.attributes.real(1);
   if (!(deviation > 0)) fail(ErrorKind::value, "log_normal: std must be above 0, got ", deviation);
   const Wanted w = wanted(use, 2);
   const DType type = w.wide() ? DType::float64 : DType::float32;
-  out[0] = drawn_in(exp(normal(w.generator, w.shape, use.words.real(0), deviation, type)), w.dtype);
+  out[0] =
+      drawn_in(exp(normal(w.generator, w.shape, use.attributes.real(0), deviation, type)), w.dtype);
 }
 // How many trials it takes until one succeeds.
 void geometric_body(const Use& use, Tensor* out) {
-  const double p = use.words.real(0);
+  const double p = use.attributes.real(0);
   if (!(p > 0 && p <= 1)) fail(ErrorKind::value, "geometric: p = ", p, " is not in (0, 1]");
   const Wanted w = wanted(use, 1, DType::int64);
   const Tensor u = 1 - unit_uniform(w.generator, w.shape, true);
@@ -83,21 +84,21 @@ void check_floating(const Use& use, const Tensor& x) {
   if (!is_floating(x.dtype()))
     fail(ErrorKind::type, use.op.name, ": needs a floating-point input, got ", name_of(x.dtype()));
 }
-// Words: generator.
+// Attributes: generator.
 template <const OpRecord& by> void rejected_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   check_floating(use, x);
-  const Tensor key = draw(generator_of(use.words, 0), 2 * x.count());
+  const Tensor key = draw(generator_of(use.attributes, 0), 2 * x.count());
   out[0] = astype(apply(by, {astype(x, DType::float64), key}), x.dtype());
 }
-// Words: generator.
+// Attributes: generator.
 void binomial_body(const Use& use, Tensor* out) {
   const Tensor &count = use.in[0].tensor, &prob = use.in[1].tensor;
   check_floating(use, count);
   check_floating(use, prob);
   const Shape shape = broadcast_shapes(count.shape(), prob.shape(), use.op.name);
   const auto wide = [&](const Tensor& x) { return broadcast_to(astype(x, DType::float64), shape); };
-  const Tensor key = draw(generator_of(use.words, 0), 2 * element_count(shape));
+  const Tensor key = draw(generator_of(use.attributes, 0), 2 * element_count(shape));
   out[0] = astype(apply(kBinomialBy, {wide(count), wide(prob), key}),
                   promote(count.dtype(), prob.dtype()));
 }
@@ -114,17 +115,18 @@ void gamma_vjp(Vjp& v) {
 
 // ---- like another tensor ----
 
-DType dtype_like(const Use& use, int word) {
-  return use.words.dtype(word, use.in[0].tensor.dtype());
+DType dtype_like(const Use& use, int attribute) {
+  return use.attributes.dtype(attribute, use.in[0].tensor.dtype());
 }
-// Words: low, high, dtype, generator.
+// Attributes: low, high, dtype, generator.
 void randint_like_body(const Use& use, Tensor* out) {
-  const Word first = use.words[0];
-  const bool alone = use.words.none(1);
+  const Attribute first = use.attributes[0];
+  const bool alone = use.attributes.none(1);
   const Shape& shape = use.in[0].tensor.shape();
-  WordList words(5);
-  words.set(0, alone ? 0 : first).set(1, alone ? first : use.words[1]).set_list(2, shape);
-  out[0] = apply(kRandint, {}, words.set(3, word_of(dtype_like(use, 2))).set(4, use.words[3]));
+  AttributeList attributes(5);
+  attributes.set(0, alone ? 0 : first).set(1, alone ? first : use.attributes[1]).set_list(2, shape);
+  out[0] = apply(kRandint, {},
+                 attributes.set(3, attribute_of(dtype_like(use, 2))).set(4, use.attributes[3]));
 }
 
 #define TW_MADE                                                                   \
@@ -260,8 +262,8 @@ constexpr OpRecord kRandLike = {.name = "rand_like",
                                 .flags = kFunction,
                                 .body = [](const Use& use, Tensor* out) {
                                   out[0] =
-                                      uniform(generator_of(use.words, 1), use.in[0].tensor.shape(),
-                                              0, 1, dtype_like(use, 0));
+                                      uniform(generator_of(use.attributes, 1),
+                                              use.in[0].tensor.shape(), 0, 1, dtype_like(use, 0));
                                 }};
 constexpr OpRecord kRandnLike = {.name = "randn_like",
                                  .signature = "(x: Tensor, " TW_LIKE,
@@ -274,8 +276,8 @@ constexpr OpRecord kRandnLike = {.name = "randn_like",
                                  .flags = kFunction,
                                  .body = [](const Use& use, Tensor* out) {
                                    out[0] =
-                                       normal(generator_of(use.words, 1), use.in[0].tensor.shape(),
-                                              0, 1, dtype_like(use, 0));
+                                       normal(generator_of(use.attributes, 1),
+                                              use.in[0].tensor.shape(), 0, 1, dtype_like(use, 0));
                                  }};
 constexpr OpRecord kRandintLike = {
     .name = "randint_like",

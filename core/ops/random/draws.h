@@ -9,8 +9,8 @@ namespace tw {
 // A key for `words` random words: where the generator stands, which moves on. In a checkpoint's
 // rerun the key of its run.
 Tensor draw(Generator& generator, std::int64_t words);
-// The generator in a word; the default one for None.
-Generator& generator_of(Words words, int i);
+// The generator in an attribute; the default one for None.
+Generator& generator_of(Attributes attributes, int i);
 // Refuses probabilities outside [0, 1]: a number, and elements of a tensor that shows them.
 void check_chances(const Operand& p, const char* op);
 // Uniform in [0, 1), float32 or float64. In float32 with `bits` random bits: no more than the type

@@ -13,14 +13,14 @@
 namespace tw {
 namespace {
 
-// Whether anything is to be done. Words: p, training, generator.
+// Whether anything is to be done. Attributes: p, training, generator.
 bool drops(const Use& use) {
-  const double p = use.words.real(0);
+  const double p = use.attributes.real(0);
   if (!(p >= 0 && p <= 1)) fail(ErrorKind::value, use.op.name, ": p = ", p, " is not in [0, 1]");
   const Tensor& x = use.in[0].tensor;
   if (!is_floating(x.dtype()))
     fail(ErrorKind::type, use.op.name, ": needs a floating-point input, got ", name_of(x.dtype()));
-  return use.words.flag(1) && p > 0;
+  return use.attributes.flag(1) && p > 0;
 }
 
 // (batch, channels, 1, ...)
@@ -34,8 +34,8 @@ Tensor without_channels(const Use& use, const Tensor& x) {
   const Shape shape = of_channels(x);
   const DType type = x.dtype() == DType::float64 ? DType::float64 : DType::float32;
   const Tensor ones = full(shape, 1, type);
-  const Tensor key = draw(generator_of(use.words, 2), ones.count());
-  const Tensor scales = apply(kDropoutBy, {ones, key}, WordList(1).set(0, use.words[0]));
+  const Tensor key = draw(generator_of(use.attributes, 2), ones.count());
+  const Tensor scales = apply(kDropoutBy, {ones, key}, AttributeList(1).set(0, use.attributes[0]));
   return astype(x * scales, x.dtype());
 }
 
@@ -58,10 +58,10 @@ template <int axes> void channel_dropout_body(const Use& use, Tensor* out) {
 Tensor with_saturated(const Use& use, const Shape& mask) {
   constexpr double alpha = 1.7580993408473766;
   const Tensor& x = use.in[0].tensor;
-  const double p = use.words.real(0);
+  const double p = use.attributes.real(0);
   if (p == 1) return x * 0.0;
   const double a = 1 / std::sqrt((alpha * alpha * p + 1) * (1 - p)), b = alpha * a * p;
-  const Tensor kept = less(unit_uniform(generator_of(use.words, 2), mask, false), 1 - p);
+  const Tensor kept = less(unit_uniform(generator_of(use.attributes, 2), mask, false), 1 - p);
   return where(kept, x * a + b, b - alpha * a);
 }
 void alpha_dropout_body(const Use& use, Tensor* out) {

@@ -46,7 +46,7 @@ void check_floating(DType dtype, const char* op) {
 
 // ---- keys: where a draw begins in its stream ----
 
-// Words: the generator's address, and how many 32-bit words are drawn.
+// Attributes: the generator's address, and how many 32-bit words are drawn.
 struct DrawProblem {
   Generator* generator;
   std::int64_t words;
@@ -72,8 +72,8 @@ constexpr Lowering kDrawLowering = {
     .refuses = nullptr,
     .set_up =
         [](const Call& call, void* problem) {
-          *static_cast<DrawProblem*>(problem) = {reinterpret_cast<Generator*>(call.words[0]),
-                                                 call.words[1], nullptr};
+          *static_cast<DrawProblem*>(problem) = {reinterpret_cast<Generator*>(call.attributes[0]),
+                                                 call.attributes[1], nullptr};
         },
     .bind =
         [](void* problem, void* const* at) {
@@ -84,7 +84,8 @@ constexpr Lowering kDrawLowering = {
 
 Tensor draw_anew(Generator& generator, std::int64_t words) {
   if (&generator != &default_generator()) refuse_in_capture("a generator of one's own is used");
-  return apply(kDraw, {}, WordList(2).set(0, reinterpret_cast<Word>(&generator)).set(1, words));
+  return apply(kDraw, {},
+               AttributeList(2).set(0, reinterpret_cast<Attribute>(&generator)).set(1, words));
 }
 }  // namespace
 
@@ -97,17 +98,17 @@ namespace {
 
 // ---- numbers of a key ----
 
-// Words: shape, dtype.
+// Attributes: shape, dtype.
 void infer_made(Call& call, Result* results) {
-  results[0].shape = call.words.dims(0);
-  results[0].dtype = call.words.dtype(1);
+  results[0].shape = call.attributes.dims(0);
+  results[0].dtype = call.attributes.dtype(1);
 }
 void infer_integers(Call& call, Result* results) {
-  results[0].shape = call.words.dims(0);
+  results[0].shape = call.attributes.dims(0);
   results[0].dtype = DType::int64;
 }
 void infer_samples(Call& call, Result* results) {
-  results[0].shape = {call.in[0].size(0), call.words[0]};
+  results[0].shape = {call.in[0].size(0), call.attributes[0]};
   results[0].dtype = DType::int64;
 }
 void infer_dropout(Call& call, Result* results) {
@@ -117,10 +118,10 @@ void infer_dropout(Call& call, Result* results) {
 
 void dropout_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  const double keep = 1 - use.words.real(0);
-  const Tensor u =
-      apply(kRandomUniform, {use.in[1]},
-            WordList(3).set_list(0, x.shape()).set(1, word_of(DType::float32)).set(2, 24));
+  const double keep = 1 - use.attributes.real(0);
+  const Tensor u = apply(
+      kRandomUniform, {use.in[1]},
+      AttributeList(3).set_list(0, x.shape()).set(1, attribute_of(DType::float32)).set(2, 24));
   out[0] = where(u < keep, x * (keep > 0 ? 1 / keep : 1.0), x * 0.0);
 }
 
@@ -129,9 +130,9 @@ void dropout_body(const Use& use, Tensor* out) {
 Tensor unit_uniform(Generator& generator, const Shape& shape, bool wide, int bits) {
   const std::int64_t count = element_count(shape);
   return apply(kRandomUniform, {draw(generator, words_for(count, wide))},
-               WordList(3)
+               AttributeList(3)
                    .set_list(0, shape)
-                   .set(1, word_of(wide ? DType::float64 : DType::float32))
+                   .set(1, attribute_of(wide ? DType::float64 : DType::float32))
                    .set(2, bits));
 }
 
@@ -173,28 +174,28 @@ Tensor normal(Generator& generator, const Shape& shape, double mean, double devi
     fail(ErrorKind::value, "normal: standard deviation is negative: ", deviation);
   const bool wide = dtype == DType::float64;
   const std::int64_t count = element_count(shape);
-  const Tensor y =
-      apply(kRandomNormal, {draw(generator, words_for(count, wide))},
-            WordList(2).set_list(0, shape).set(1, word_of(wide ? DType::float64 : DType::float32)));
+  const Tensor y = apply(kRandomNormal, {draw(generator, words_for(count, wide))},
+                         AttributeList(2).set_list(0, shape).set(
+                             1, attribute_of(wide ? DType::float64 : DType::float32)));
   return astype(mean == 0 && deviation == 1 ? y : y * deviation + mean, dtype);
 }
 
 namespace {
 
-// Words: size, dtype, generator. Of a tensor of probabilities, shape and type are its own.
+// Attributes: size, dtype, generator. Of a tensor of probabilities, shape and type are its own.
 void bernoulli_body(const Use& use, Tensor* out) {
   const Operand& p = use.in[0];
-  if (!p.is_tensor() && use.words.none(0))
+  if (!p.is_tensor() && use.attributes.none(0))
     fail(ErrorKind::type, "bernoulli: missing argument 'size', the shape of the result");
   check_chances(p, "bernoulli");
   const DType dtype = p.is_tensor() ? p.tensor.dtype() : default_dtype();
-  const Shape shape = use.words.none(0) ? p.tensor.shape() : use.words.dims(0);
-  const Tensor chances = uniform(generator_of(use.words, 2), shape, 0, 1, DType::float32);
+  const Shape shape = use.attributes.none(0) ? p.tensor.shape() : use.attributes.dims(0);
+  const Tensor chances = uniform(generator_of(use.attributes, 2), shape, 0, 1, DType::float32);
   const Tensor y = chances < p;
   if (!(y.shape() == shape))
     fail(ErrorKind::value, "bernoulli: probabilities of shape ", p.tensor.shape(),
          " do not broadcast to ", shape);
-  out[0] = astype(y, use.words.dtype(1, dtype));
+  out[0] = astype(y, use.attributes.dtype(1, dtype));
 }
 
 }  // namespace
@@ -210,18 +211,18 @@ void check_chances(const Operand& p, const char* op) {
   }
 }
 
-Generator& generator_of(Words words, int i) {
-  return words.none(i) ? default_generator() : *reinterpret_cast<Generator*>(words[i]);
+Generator& generator_of(Attributes attributes, int i) {
+  return attributes.none(i) ? default_generator() : *reinterpret_cast<Generator*>(attributes[i]);
 }
 
 namespace {
 
-// Words: num_samples, replacement, generator. What cannot be drawn is refused before the generator
-// moves on.
+// Attributes: num_samples, replacement, generator. What cannot be drawn is refused before the
+// generator moves on.
 void multinomial_body(const Use& use, Tensor* out) {
   const Tensor& given = use.in[0].tensor;
-  const Word samples = use.words[0];
-  const bool again = use.words.flag(1);
+  const Attribute samples = use.attributes[0];
+  const bool again = use.attributes.flag(1);
   if (given.rank() != 1 && given.rank() != 2)
     fail(ErrorKind::value, "multinomial: expected probabilities (classes,) or (n, classes), got ",
          given.shape());
@@ -232,11 +233,11 @@ void multinomial_body(const Use& use, Tensor* out) {
     fail(ErrorKind::value, "multinomial: num_samples must be above 0, got ", samples);
   const Tensor rows = given.rank() == 1 ? expand_dims(given, 0) : given;
   const Tensor p = apply(kCheckedProbabilities, {astype(rows, DType::float64)},
-                         WordList(2).set(0, samples).set(1, again));
+                         AttributeList(2).set(0, samples).set(1, again));
   const Shape shape = again ? Shape{p.size(0), samples} : p.shape();
-  const Tensor u = unit_uniform(generator_of(use.words, 2), shape, true);
+  const Tensor u = unit_uniform(generator_of(use.attributes, 2), shape, true);
   const Tensor y =
-      apply(again ? kMultinomialAgain : kMultinomialOnce, {p, u}, WordList(1).set(0, samples));
+      apply(again ? kMultinomialAgain : kMultinomialOnce, {p, u}, AttributeList(1).set(0, samples));
   out[0] = given.rank() == 1 ? owned(squeeze(y, {0})) : y;
 }
 
@@ -278,7 +279,7 @@ constexpr OpRecord kDropoutBy = {
     .help = "Zeroes elements with probability p by the numbers of a key and scales the rest.",
     .infer = infer_dropout,
     .body = dropout_body,
-    .vjp = [](Vjp& v) { v.give(0, apply(kDropoutBy, {v.g(), v.in(1)}, v.words())); },
+    .vjp = [](Vjp& v) { v.give(0, apply(kDropoutBy, {v.g(), v.in(1)}, v.attributes())); },
     .reads = {{.inputs = 2}}};
 
 constexpr OpRecord kCheckedProbabilities = {
@@ -319,8 +320,9 @@ constexpr OpRecord kUniform = {
         "Source: NumPy's numpy.random.uniform.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      out[0] = uniform(generator_of(use.words, 4), use.words.dims(2), use.words.real(0),
-                       use.words.real(1), use.words.dtype(3, default_dtype()));
+      out[0] =
+          uniform(generator_of(use.attributes, 4), use.attributes.dims(2), use.attributes.real(0),
+                  use.attributes.real(1), use.attributes.dtype(3, default_dtype()));
     }};
 constexpr OpRecord kNormal = {
     .name = "normal",
@@ -336,8 +338,9 @@ constexpr OpRecord kNormal = {
         "Source: PyTorch's torch.normal.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      out[0] = normal(generator_of(use.words, 4), use.words.dims(2), use.words.real(0),
-                      use.words.real(1), use.words.dtype(3, default_dtype()));
+      out[0] =
+          normal(generator_of(use.attributes, 4), use.attributes.dims(2), use.attributes.real(0),
+                 use.attributes.real(1), use.attributes.dtype(3, default_dtype()));
     }};
 #define TW_STANDARD                                                                                \
   "(size: Shape = (), *, dtype: dtype | None = None, generator: Generator | None = None, device: " \
@@ -353,8 +356,8 @@ constexpr OpRecord kRand = {
         "Source: PyTorch's torch.rand.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      out[0] = uniform(generator_of(use.words, 2), use.words.dims(0), 0, 1,
-                       use.words.dtype(1, default_dtype()));
+      out[0] = uniform(generator_of(use.attributes, 2), use.attributes.dims(0), 0, 1,
+                       use.attributes.dtype(1, default_dtype()));
     }};
 constexpr OpRecord kRandn = {
     .name = "randn",
@@ -367,8 +370,8 @@ constexpr OpRecord kRandn = {
         "Source: PyTorch's torch.randn.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      out[0] = normal(generator_of(use.words, 2), use.words.dims(0), 0, 1,
-                      use.words.dtype(1, default_dtype()));
+      out[0] = normal(generator_of(use.attributes, 2), use.attributes.dims(0), 0, 1,
+                      use.attributes.dtype(1, default_dtype()));
     }};
 #undef TW_STANDARD
 constexpr OpRecord kRandint = {
@@ -385,9 +388,9 @@ constexpr OpRecord kRandint = {
         "Source: PyTorch's torch.randint.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      const Word low = use.words[0], high = use.words[1];
-      const Shape shape = use.words.dims(2);
-      const DType dtype = use.words.dtype(3);
+      const Attribute low = use.attributes[0], high = use.attributes[1];
+      const Shape shape = use.attributes.dims(2);
+      const DType dtype = use.attributes.dtype(3);
       check_shape(shape, "randint");
       if (is_complex(dtype))
         fail(ErrorKind::type, "randint: needs a real dtype, got ", name_of(dtype));
@@ -395,10 +398,11 @@ constexpr OpRecord kRandint = {
       if (!holds(dtype, low, high))
         fail(ErrorKind::value, "randint: ", name_of(dtype), " does not hold the numbers from ", low,
              " to ", high, " - 1");
-      const Tensor key = draw(generator_of(use.words, 4), words_for(element_count(shape), true));
-      out[0] = astype(
-          apply(kRandomIntegers, {key}, WordList(3).set_list(0, shape).set(1, low).set(2, high)),
-          dtype);
+      const Tensor key =
+          draw(generator_of(use.attributes, 4), words_for(element_count(shape), true));
+      out[0] = astype(apply(kRandomIntegers, {key},
+                            AttributeList(3).set_list(0, shape).set(1, low).set(2, high)),
+                      dtype);
     }};
 constexpr OpRecord kRandperm = {
     .name = "randperm",
@@ -412,10 +416,10 @@ constexpr OpRecord kRandperm = {
         "Source: PyTorch's torch.randperm.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      const Word n = use.words[0];
+      const Attribute n = use.attributes[0];
       if (n < 0) fail(ErrorKind::value, "randperm: n is negative: ", n);
-      const Tensor key = draw(generator_of(use.words, 1), words_for(n, true));
-      out[0] = apply(kRandomPermutation, {key}, WordList(1).set_list(0, Shape{n}));
+      const Tensor key = draw(generator_of(use.attributes, 1), words_for(n, true));
+      out[0] = apply(kRandomPermutation, {key}, AttributeList(1).set_list(0, Shape{n}));
     }};
 constexpr OpRecord kBernoulli = {
     .name = "bernoulli",
@@ -467,15 +471,15 @@ constexpr OpRecord kDropout = {
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
-      const double p = use.words.real(0);
+      const double p = use.attributes.real(0);
       out[0] = x;
-      if (!use.words.flag(1)) return;
+      if (!use.attributes.flag(1)) return;
       if (!(p >= 0 && p <= 1)) fail(ErrorKind::value, "dropout: p = ", p, " is not in [0, 1]");
       if (!is_floating(x.dtype()))
         fail(ErrorKind::type, "dropout: needs a floating-point input, got ", name_of(x.dtype()));
       if (p == 0) return;
-      const Tensor key = draw(generator_of(use.words, 2), x.count());
-      out[0] = apply(kDropoutBy, {x, key}, WordList(1).set(0, word_of(p)));
+      const Tensor key = draw(generator_of(use.attributes, 2), x.count());
+      out[0] = apply(kDropoutBy, {x, key}, AttributeList(1).set(0, attribute_of(p)));
     }};
 
 }  // namespace tw

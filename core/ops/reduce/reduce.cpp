@@ -62,12 +62,13 @@ Estimate estimate_reduction(const Call& call) {
   return {count, count * static_cast<double>(size_of(call.in[0].dtype))};
 }
 
-Tensor reduced_by(const OpRecord& op, const Tensor& x, const Axes& axes, WordList& words) {
+Tensor reduced_by(const OpRecord& op, const Tensor& x, const Axes& axes,
+                  AttributeList& attributes) {
   if (axes.all)
-    words.set(0, kNone);
+    attributes.set(0, kNone);
   else
-    words.set_list(0, axes.list);
-  return apply(op, {x}, words);
+    attributes.set_list(0, axes.list);
+  return apply(op, {x}, attributes);
 }
 
 namespace {
@@ -90,9 +91,9 @@ struct Row {
 };
 const Row& reduction_row(const OpRecord& op) { return *static_cast<const Row*>(op.row); }
 
-std::uint32_t axes_of(const OpRecord& op, Words words, int rank) {
-  return reduction_row(op).parameters == Parameters::position ? words.axis(0, rank, op.name)
-                                                              : words.axes(0, rank, op.name);
+std::uint32_t axes_of(const OpRecord& op, Attributes attributes, int rank) {
+  return reduction_row(op).parameters == Parameters::position ? attributes.axis(0, rank, op.name)
+                                                              : attributes.axes(0, rank, op.name);
 }
 
 DType outcome_of(const Row& row, DType in) {
@@ -110,16 +111,16 @@ void infer(Call& call, Result* results) {
   const OpRecord& op = *call.op;
   const Row& row = reduction_row(op);
   const Meta& x = call.in[0];
-  const bool converts = row.parameters == Parameters::terms && !call.words.none(2);
+  const bool converts = row.parameters == Parameters::terms && !call.attributes.none(2);
   if (row.types == types::floating) check_floating(x.dtype, op.name, false);
   if (row.types == types::inexact && !converts) check_floating(x.dtype, op.name);
   if (row.types == types::ordered) check_ordered(x.dtype, op.name);
-  const std::uint32_t axes = axes_of(op, call.words, x.rank());
+  const std::uint32_t axes = axes_of(op, call.attributes, x.rank());
   if (!row.of_none && count_of(*x.shape, axes) == 0)
     fail(ErrorKind::value, op.name, ": no elements along the reduced axes of ", *x.shape);
   results[0].dtype = outcome_of(row, x.dtype);
   if (converts) {
-    const DType dtype = results[0].dtype = call.words.dtype(2);
+    const DType dtype = results[0].dtype = call.attributes.dtype(2);
     const bool holds = is_floating(dtype) || (row.types == types::inexact && is_complex(dtype));
     if ((row.types == types::inexact || row.types == types::floating) && !holds)
       fail(ErrorKind::type, op.name, ": dtype ", name_of(dtype),
@@ -127,7 +128,7 @@ void infer(Call& call, Result* results) {
     if (is_bool(dtype))
       fail(ErrorKind::type, op.name, ": dtype bool cannot hold it; use any or all");
   }
-  results[0].shape = kept_shape(*x.shape, axes, call.words.flag(1));
+  results[0].shape = kept_shape(*x.shape, axes, call.attributes.flag(1));
 }
 
 // ---- what gradients are made of: of x's rank, with extent 1 along the reduced axes ----
@@ -173,7 +174,7 @@ Tensor product_of_others(const Tensor& x, std::uint32_t axes) {
 
 void prod_backward_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &g = use.in[1].tensor;
-  const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
+  const std::uint32_t axes = use.attributes.axes(0, x.rank(), use.op.name);
   out[0] = astype(g * product_of_others(x, axes), x.dtype());
 }
 
@@ -198,7 +199,7 @@ constexpr OpRecord kExtremumBackward = {
     .estimate = estimate_reduction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor &x = use.in[0].tensor, &y = use.in[1].tensor, &g = use.in[2].tensor;
-      const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
+      const std::uint32_t axes = use.attributes.axes(0, x.rank(), use.op.name);
       const Tensor equal = x == y;
       const Tensor count = sum(astype(equal, working_dtype(x.dtype())), list_of(axes), true);
       const Tensor other = where(count == 0, std::numeric_limits<double>::quiet_NaN(), 0.0);
@@ -209,15 +210,15 @@ namespace {
 
 Tensor product_gradient(const Tensor& g, const Tensor& x, std::uint32_t axes) {
   if (is_complex(x.dtype()) || is_complex(g.dtype())) return g * product_of_others(x, axes);
-  WordList words(1);
-  words.set_list(0, list_of(axes).list);
-  return apply(kProdBackward, {astype(x, g.dtype()), g}, words);
+  AttributeList attributes(1);
+  attributes.set_list(0, list_of(axes).list);
+  return apply(kProdBackward, {astype(x, g.dtype()), g}, attributes);
 }
 
 Tensor extremum_gradient(const Tensor& g, const Tensor& x, const Tensor& y, std::uint32_t axes) {
-  WordList words(1);
-  words.set_list(0, list_of(axes).list);
-  return apply(kExtremumBackward, {astype(x, g.dtype()), astype(y, g.dtype()), g}, words);
+  AttributeList attributes(1);
+  attributes.set_list(0, list_of(axes).list);
+  return apply(kExtremumBackward, {astype(x, g.dtype()), astype(y, g.dtype()), g}, attributes);
 }
 
 Tensor magnitude_gradient(const Tensor& g, const Tensor& x) {
@@ -240,7 +241,7 @@ Tensor as_tensor(None) { return Tensor(); }
 void vjp(Vjp& v) {
   const OpRecord& op = v.record();
   const Shape shape = v.shape(0);
-  const std::uint32_t axes = axes_of(op, v.words(), shape.rank());
+  const std::uint32_t axes = axes_of(op, v.attributes(), shape.rank());
   const Shape keepdims = kept_shape(shape, axes, true);
   const Tensor g = reshape(astype(v.g(), working_dtype(v.g().dtype())), keepdims);
   const Reads& reads = op.reads[0];
@@ -261,9 +262,11 @@ constexpr Reads reads_of(std::string_view gradient) {
 // Before what is NaN becomes a number of a type that has none.
 bool rewrite_numbers(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  if (use.words.none(2) || !is_floating(x.dtype()) || is_floating(use.words.dtype(2))) return false;
-  const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
-  out[0] = sum(where(isnan(x), 0, x), list_of(axes), use.words.flag(1), use.words.dtype(2));
+  if (use.attributes.none(2) || !is_floating(x.dtype()) || is_floating(use.attributes.dtype(2)))
+    return false;
+  const std::uint32_t axes = use.attributes.axes(0, x.rank(), use.op.name);
+  out[0] =
+      sum(where(isnan(x), 0, x), list_of(axes), use.attributes.flag(1), use.attributes.dtype(2));
   return true;
 }
 
@@ -313,7 +316,7 @@ enum class Place {
       .help = text TW_REDUCED                                                                     \
           TW_TYPES_##kinds TW_RESULT_##outcome TW_GIVEN_##parameters TW_OF_NONE_##of_none,        \
       .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0),                \
-      .rewrite = std::string_view(#op) == "nansum" ? rewrite_numbers : nullptr,                     \
+      .rewrite = std::string_view(#op) == "nansum" ? rewrite_numbers : nullptr,                   \
       .infer = infer,                                                                             \
       .estimate = estimate_reduction,                                                             \
       .vjp = vjp,                                                                                 \
@@ -340,17 +343,17 @@ enum class Place {
 namespace {
 
 Tensor reduced(const OpRecord& op, const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduced_by(op, x, axes, WordList(2).set(1, keepdims));
+  return reduced_by(op, x, axes, AttributeList(2).set(1, keepdims));
 }
 Tensor reduced(const OpRecord& op, const Tensor& x, const Axes& axes, bool keepdims,
                std::optional<DType> dtype) {
   return reduced_by(op, x, axes,
-                    WordList(3).set(1, keepdims).set(2, dtype ? word_of(*dtype) : kNone));
+                    AttributeList(3).set(1, keepdims).set(2, dtype ? attribute_of(*dtype) : kNone));
 }
 
 Tensor position(const OpRecord& op, const Tensor& x, std::optional<std::int64_t> axis,
                 bool keepdims) {
-  return apply(op, {x}, WordList(2).set(0, axis.value_or(kNone)).set(1, keepdims));
+  return apply(op, {x}, AttributeList(2).set(0, axis.value_or(kNone)).set(1, keepdims));
 }
 
 }  // namespace

@@ -21,6 +21,6 @@ void infer_like_first(Call& call, Result* results);
 Estimate estimate_reduction(const Call& call);
 
 // The axes are the first attribute.
-Tensor reduced_by(const OpRecord& op, const Tensor& x, const Axes& axes, WordList& words);
+Tensor reduced_by(const OpRecord& op, const Tensor& x, const Axes& axes, AttributeList& attributes);
 
 }  // namespace tw

@@ -21,7 +21,7 @@ namespace {
 
 using std::int64_t;
 
-// ---- internal ops. Words: axis, reverse ----
+// ---- internal ops. Attributes: axis, reverse ----
 
 void infer_same(Call& call, Result* results) {
   results[0].like = 0;
@@ -29,10 +29,10 @@ void infer_same(Call& call, Result* results) {
 }
 
 Tensor scanned(const OpRecord& op, const Tensor& x, int axis, bool reverse) {
-  return apply(op, {x}, WordList(2).set(0, axis).set(1, reverse));
+  return apply(op, {x}, AttributeList(2).set(0, axis).set(1, reverse));
 }
 Tensor recurrence(const Tensor& a, const Tensor& b, int axis, bool reverse) {
-  return apply(kLinearRecurrence, {a, b}, WordList(2).set(0, axis).set(1, reverse));
+  return apply(kLinearRecurrence, {a, b}, AttributeList(2).set(0, axis).set(1, reverse));
 }
 
 Tensor part_of(const Tensor& x, int axis, int64_t start, int64_t count) {
@@ -56,7 +56,7 @@ Tensor moved(const Tensor& x, int axis, bool back, double fill) {
 
 struct ScanVjp {
   explicit ScanVjp(Vjp& v)
-      : axis(static_cast<int>(v.words()[0])), reverse(v.words().flag(1)), g(v.g()) {}
+      : axis(static_cast<int>(v.attributes()[0])), reverse(v.attributes().flag(1)), g(v.g()) {}
   // What lies before, or behind, each element in the order of the scan.
   Tensor before(const Tensor& x, double fill) const { return moved(x, axis, reverse, fill); }
   Tensor behind(const Tensor& x, double fill) const { return moved(x, axis, !reverse, fill); }
@@ -102,16 +102,17 @@ void linear_recurrence_vjp(Vjp& v) {
 
 // ---- public calls ----
 
-// x with at least one axis, and the one that is scanned: the word, None for the only one.
+// x with at least one axis, and the one that is scanned: the attribute, None for the only one.
 struct Scanned {
   Tensor x;
   int axis;
 
   explicit Scanned(const Use& use) : x(use.in[0].tensor) {
     const char* const op = use.op.name;
-    if (use.words.none(0) && x.rank() > 1)
+    if (use.attributes.none(0) && x.rank() > 1)
       fail(ErrorKind::type, op, ": axis is needed for ", x.rank(), " dimensions");
-    axis = use.words.none(0) ? 0 : normalize_axis(use.words[0], std::max(x.rank(), 1), op);
+    axis =
+        use.attributes.none(0) ? 0 : normalize_axis(use.attributes[0], std::max(x.rank(), 1), op);
     if (!x.rank()) x = reshape(x, {1});
   }
 };
@@ -123,11 +124,11 @@ DType sum_dtype(DType dtype) {
   return is_unsigned_int(dtype) ? DType::uint64 : dtype;
 }
 
-// Words: axis, dtype, include_initial.
+// Attributes: axis, dtype, include_initial.
 template <int initial> void cumulative_body(const Use& use, Tensor* out) {
   const Tensor& given = use.in[0].tensor;
-  const DType dtype = use.words.dtype(1, sum_dtype(given.dtype()));
-  const bool includes_initial = use.words.flag(2);
+  const DType dtype = use.attributes.dtype(1, sum_dtype(given.dtype()));
+  const bool includes_initial = use.attributes.flag(2);
   if (is_bool(dtype)) fail(ErrorKind::type, use.op.name, ": dtype bool cannot hold it");
   if (includes_initial && given.rank() == 0)
     fail(ErrorKind::value, use.op.name, ": include_initial needs at least one dimension");
@@ -151,7 +152,7 @@ void logcumsumexp_body(const Use& use, Tensor* out) {
 void infer_extremes(Call& call, Result* results) {
   const Meta& x = call.in[0];
   if (is_complex(x.dtype)) fail(ErrorKind::type, call.op->name, ": complex numbers have no order");
-  normalize_axis(call.words[0], std::max(x.rank(), 1), call.op->name);
+  normalize_axis(call.attributes[0], std::max(x.rank(), 1), call.op->name);
   results[0].like = results[1].like = 0;
   results[0].dtype = x.dtype;
   results[1].dtype = DType::int64;
@@ -159,18 +160,18 @@ void infer_extremes(Call& call, Result* results) {
 void extremes_vjp(Vjp& v) {
   const Tensor& g = v.g();
   if (!g.rank()) return v.give(0, g);
-  const int axis = normalize_axis(v.words()[0], g.rank(), v.record().name);
+  const int axis = normalize_axis(v.attributes()[0], g.rank(), v.record().name);
   const Tensor nothing = broadcast_to(full({}, 0, g.dtype()), g.shape());
   v.give(0, scatter_add_along(nothing, v.out(1), g, axis, AlongUser::scatter_add));
 }
 
-// Words: n, axis.
+// Attributes: n, axis.
 void diff_body(const Use& use, Tensor* out) {
   Tensor x = use.in[0].tensor;
-  const Word n = use.words[0];
+  const Attribute n = use.attributes[0];
   if (n < 0) fail(ErrorKind::value, "diff: n is negative: ", n);
   if (!x.rank()) fail(ErrorKind::value, "diff: needs at least one dimension");
-  const int axis = normalize_axis(use.words[1], x.rank(), "diff");
+  const int axis = normalize_axis(use.attributes[1], x.rank(), "diff");
   std::vector<Tensor> parts = {use.in[1].tensor, x, use.in[2].tensor};
   for (const int i : {0, 2}) {
     if (!parts[static_cast<std::size_t>(i)]) continue;
@@ -183,7 +184,7 @@ void diff_body(const Use& use, Tensor* out) {
   }
   std::erase_if(parts, [](const Tensor& part) { return !part; });
   if (n > 0 && parts.size() > 1) x = concat(parts, axis);
-  for (Word i = 0; i < n && x.size(axis); ++i) {
+  for (Attribute i = 0; i < n && x.size(axis); ++i) {
     const int64_t count = x.size(axis) - 1;
     const Tensor later = part_of(x, axis, 1, count), earlier = part_of(x, axis, 0, count);
     x = is_bool(x.dtype()) ? later != earlier : later - earlier;

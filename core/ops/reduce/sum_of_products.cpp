@@ -29,7 +29,7 @@ constexpr OpRecord kSumOfProducts = {
           for (int i = 0; i < 2; ++i) check_floating(call.in[i].dtype, name, false);
           const Shape shape = broadcast_shapes(*call.in[0].shape, *call.in[1].shape, name);
           results[0].dtype = promote(call.in[0].dtype, call.in[1].dtype);
-          results[0].shape = kept_shape(shape, call.words.axes(0, shape.rank(), name), false);
+          results[0].shape = kept_shape(shape, call.attributes.axes(0, shape.rank(), name), false);
         },
     .estimate =
         [](const Call& call) {
@@ -43,13 +43,13 @@ constexpr OpRecord kSumOfProducts = {
           const DType type = promote(use.in[0].tensor.dtype(), use.in[1].tensor.dtype());
           const Tensor products = astype(use.in[0].tensor, working_dtype(type)) *
                                   astype(use.in[1].tensor, working_dtype(type));
-          const std::uint32_t axes = use.words.axes(0, products.rank(), use.op.name);
+          const std::uint32_t axes = use.attributes.axes(0, products.rank(), use.op.name);
           out[0] = astype(sum(products, list_of(axes), false), type);
         },
     .vjp =
         [](Vjp& v) {
           const Shape shape = broadcast_shapes(v.shape(0), v.shape(1), v.record().name);
-          const std::uint32_t axes = v.words().axes(0, shape.rank(), v.record().name);
+          const std::uint32_t axes = v.attributes().axes(0, shape.rank(), v.record().name);
           const Tensor g = reshape(v.g(), kept_shape(shape, axes, true));
           for (const int i : {0, 1})
             if (v.wants(i)) v.give(i, broadcast_operand(g * v.in(1 - i).tensor, shape));
@@ -58,12 +58,12 @@ constexpr OpRecord kSumOfProducts = {
     .shapes = 3};
 
 Tensor sum_of_products(const Tensor& x, const Tensor& y, const Axes& axes) {
-  WordList words(1);
+  AttributeList attributes(1);
   if (axes.all)
-    words.set(0, kNone);
+    attributes.set(0, kNone);
   else
-    words.set_list(0, axes.list);
-  return apply(kSumOfProducts, {x, y}, words);
+    attributes.set_list(0, axes.list);
+  return apply(kSumOfProducts, {x, y}, attributes);
 }
 
 bool give_sum_of_products(Vjp& v, int input) {

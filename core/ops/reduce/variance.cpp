@@ -22,27 +22,27 @@ Tensor squared_magnitude(const Tensor& x) {
 struct Spread {
   const std::uint32_t axes;
   const double degrees;  // of freedom
-  Spread(const Shape& shape, Words words, const char* op)
-      : axes(words.axes(0, shape.rank(), op)),
-        degrees(std::max(static_cast<double>(count_of(shape, axes)) - words.real(1), 0.0)) {}
+  Spread(const Shape& shape, Attributes attributes, const char* op)
+      : axes(attributes.axes(0, shape.rank(), op)),
+        degrees(std::max(static_cast<double>(count_of(shape, axes)) - attributes.real(1), 0.0)) {}
 };
 
 // The type that x counts in: its own, or that which was asked for.
-DType spread_dtype(const Tensor& x, Words words) {
-  return words.none(3) ? x.dtype() : words.dtype(3);
+DType spread_dtype(const Tensor& x, Attributes attributes) {
+  return attributes.none(3) ? x.dtype() : attributes.dtype(3);
 }
 
 // x where it has the type that it counts in, else x in a type that kernels compute in: of 16 bits
 // that type would round the terms.
-Tensor spread_terms(const Tensor& x, Words words) {
-  const DType dtype = spread_dtype(x, words);
+Tensor spread_terms(const Tensor& x, Attributes attributes) {
+  const DType dtype = spread_dtype(x, attributes);
   return dtype == x.dtype() ? x : astype(x, working_dtype(dtype));
 }
 
 // The mean, of 16-bit types in float32.
 Tensor centre_of(const Tensor& x, std::uint32_t axes) {
   return reduced_by(k_mean, x, list_of(axes),
-                    WordList(3).set(1, true).set(2, word_of(working_dtype(x.dtype()))));
+                    AttributeList(3).set(1, true).set(2, attribute_of(working_dtype(x.dtype()))));
 }
 
 // The root, with gradient 0 instead of NaN where all elements are equal, as in PyTorch.
@@ -62,7 +62,7 @@ constexpr OpRecord kSquaresAbout = {
     .infer =
         [](Call& call, Result* results) {
           const Shape& shape = *call.in[0].shape;
-          const std::uint32_t axes = call.words.axes(0, shape.rank(), call.op->name);
+          const std::uint32_t axes = call.attributes.axes(0, shape.rank(), call.op->name);
           results[0].dtype = DType::float64;
           results[0].shape = kept_shape(shape, axes, true);
         },
@@ -70,7 +70,7 @@ constexpr OpRecord kSquaresAbout = {
     .body =
         [](const Use& use, Tensor* out) {
           const Tensor &x = use.in[0].tensor, &centre = use.in[1].tensor;
-          const std::uint32_t axes = use.words.axes(0, x.rank(), use.op.name);
+          const std::uint32_t axes = use.attributes.axes(0, x.rank(), use.op.name);
           const Tensor squares = sum(squared_magnitude(x - centre), list_of(axes), true);
           out[0] = astype(squares, DType::float64);
         }};
@@ -83,20 +83,20 @@ constexpr OpRecord kVariance = {
     .body =
         [](const Use& use, Tensor* out) {
           const Tensor& x_in = use.in[0].tensor;
-          const Spread spread(x_in.shape(), use.words, "var");
-          const Tensor x = spread_terms(x_in, use.words);
-          WordList words(1);
-          words.set_list(0, list_of(spread.axes).list);
+          const Spread spread(x_in.shape(), use.attributes, "var");
+          const Tensor x = spread_terms(x_in, use.attributes);
+          AttributeList attributes(1);
+          attributes.set_list(0, list_of(spread.axes).list);
           const Tensor centre = centre_of(x, spread.axes);
-          const Tensor y = apply(kSquaresAbout, {x, centre}, words) / spread.degrees;
-          const Shape shape = kept_shape(x.shape(), spread.axes, use.words.flag(2));
+          const Tensor y = apply(kSquaresAbout, {x, centre}, attributes) / spread.degrees;
+          const Shape shape = kept_shape(x.shape(), spread.axes, use.attributes.flag(2));
           out[0] = owned(reshape(y, shape));
         },
     .vjp =
         [](Vjp& v) {
-          const Tensor x = spread_terms(v.in(0).tensor, v.words());
+          const Tensor x = spread_terms(v.in(0).tensor, v.attributes());
           const DType type = working_dtype(x.dtype());
-          const Spread spread(x.shape(), v.words(), "var");
+          const Spread spread(x.shape(), v.attributes(), "var");
           const Shape keepdims = kept_shape(x.shape(), spread.axes, true);
           const Tensor g = reshape(astype(v.g(), part_dtype(type)), keepdims);
           if (modes.grad || is_complex(type)) {  // in steps that are differentiated again
@@ -111,10 +111,10 @@ constexpr OpRecord kVariance = {
     .reads = {{.inputs = 1}}};
 namespace {
 
-Tensor variance_of(const Tensor& x, Words words) {
+Tensor variance_of(const Tensor& x, Attributes attributes) {
   Tensor y;
   const Operand in[] = {x};
-  apply(kVariance, in, 1, words, &y);
+  apply(kVariance, in, 1, attributes, &y);
   return y;
 }
 
@@ -125,14 +125,14 @@ struct ScaledVariance {
 
   ScaledVariance(const Use& use, SafeRange range) {
     const Tensor& given = use.in[0].tensor;
-    variance = variance_of(given, use.words);
-    if (part_dtype(spread_dtype(given, use.words)) != DType::float64) return;
+    variance = variance_of(given, use.attributes);
+    if (part_dtype(spread_dtype(given, use.attributes)) != DType::float64) return;
     if (!given.count() || !any_outside(variance, range)) return;
-    const Tensor x = spread_terms(given, use.words);
-    const Axes axes = list_of(use.words.axes(0, x.rank(), use.op.name));
+    const Tensor x = spread_terms(given, use.attributes);
+    const Axes axes = list_of(use.attributes.axes(0, x.rank(), use.op.name));
     const Tensor known = reshape(variance.detached(), kept_shape_of(x, axes));
     const Tensor factor = scale_of(known, range, max(abs(x.detached()), axes, true));
-    variance = variance_of(x * factor, use.words);
+    variance = variance_of(x * factor, use.attributes);
     scale = reshape(factor, variance.shape());
   }
 
@@ -161,9 +161,9 @@ constexpr OpRecord kVar = {
         "Source: Array API standard 2024.12.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      const DType dtype = spread_dtype(use.in[0].tensor, use.words);
+      const DType dtype = spread_dtype(use.in[0].tensor, use.attributes);
       check_floating(dtype, "var");
-      use.words.axes(0, use.in[0].tensor.rank(), "var");  // which speaks for itself
+      use.attributes.axes(0, use.in[0].tensor.rank(), "var");  // which speaks for itself
       // What is too small for a type is 0 in it.
       const ScaledVariance v(use, {0, range_of_sums(DType::float64).most});
       const Tensor y = v.scale ? v.variance / v.scale / v.scale : v.variance;
@@ -185,9 +185,9 @@ constexpr OpRecord kStd = {
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
-      const DType dtype = spread_dtype(x, use.words);
+      const DType dtype = spread_dtype(x, use.attributes);
       check_floating(dtype, "std");
-      use.words.axes(0, x.rank(), "std");  // which speaks for itself
+      use.attributes.axes(0, x.rank(), "std");  // which speaks for itself
       const ScaledVariance v(use, range_of_sums(DType::float64));
       const Tensor y = deviation(v.variance);
       out[0] = astype(v.scale ? y / v.scale : y, part_dtype(dtype));
@@ -197,8 +197,9 @@ namespace {
 
 Tensor deviating(const OpRecord& op, const Tensor& x, const Axes& axes, double correction,
                  bool keepdims) {
-  return reduced_by(op, x, axes,
-                    WordList(4).set(1, word_of(correction)).set(2, keepdims).set(3, kNone));
+  return reduced_by(
+      op, x, axes,
+      AttributeList(4).set(1, attribute_of(correction)).set(2, keepdims).set(3, kNone));
 }
 
 }  // namespace

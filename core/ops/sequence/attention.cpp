@@ -81,7 +81,8 @@ Tensor wide(const Tensor& x) { return astype(x, working_dtype(x.dtype())); }
 
 void attention_body(const Use& use, Tensor* out) {
   const Tensor q = wide(use.in[0].tensor), k = wide(use.in[1].tensor), v = wide(use.in[2].tensor);
-  const Tensor scores = scores_of(q, k, use.in[3].tensor, use.words.flag(0), use.words.real(1));
+  const Tensor scores =
+      scores_of(q, k, use.in[3].tensor, use.attributes.flag(0), use.attributes.real(1));
   const Sums sums(scores);
   out[0] = astype(matmul(sums.weights(scores), v), use.in[0].tensor.dtype());
   out[1] = concat({transposed(sums.base), transposed(sums.log)}, scores.rank() - 2);
@@ -89,8 +90,8 @@ void attention_body(const Use& use, Tensor* out) {
 void attention_backward_body(const Use& use, Tensor* out) {
   const Tensor q = wide(use.in[0].tensor), k = wide(use.in[1].tensor), v = wide(use.in[2].tensor);
   const Tensor g = wide(use.in[6].tensor);
-  const double scale = use.words.real(1);
-  const Tensor p = weights_of(scores_of(q, k, use.in[3].tensor, use.words.flag(0), scale));
+  const double scale = use.attributes.real(1);
+  const Tensor p = weights_of(scores_of(q, k, use.in[3].tensor, use.attributes.flag(0), scale));
   const Tensor dp = matmul(g, transposed(v));
   const Tensor ds = p * (dp - sum(p * dp, {-1}, true)) * scale;
   const DType type = use.in[0].tensor.dtype();
@@ -122,7 +123,7 @@ template <int products> Estimate estimate(const Call& call) {
   const Meta &q = call.in[0], &k = call.in[1];
   const double terms =
       static_cast<double>(q.count) * static_cast<double>(k.size(k.rank() - 2)) * products;
-  Estimate estimate{2 * terms / (call.words.flag(0) ? 2 : 1), 0};
+  Estimate estimate{2 * terms / (call.attributes.flag(0) ? 2 : 1), 0};
   for (int i = 0; i < call.inputs; ++i) estimate.bytes += static_cast<double>(call.in[i].count);
   for (int i = 0; i < call.op->results; ++i)
     estimate.bytes += static_cast<double>(call.out[i].count);
@@ -133,7 +134,7 @@ template <int products> Estimate estimate(const Call& call) {
 void attention_vjp(Vjp& v) {
   const Operand operands[] = {v.in(0), v.in(1), v.in(2), v.in(3), v.out(0), v.out(1), v.g()};
   Tensor dx[3];
-  apply(kAttentionBackward, operands, 7, v.words(), dx);
+  apply(kAttentionBackward, operands, 7, v.attributes(), dx);
   for (int i = 0; i < 3; ++i)
     if (v.wants(i)) v.give(i, dx[i]);
 }
@@ -165,10 +166,10 @@ void check(const Inputs& in) {
     fail(ErrorKind::type, kName, ": attn_mask is bool or floating-point, got ",
          name_of(in.mask.dtype()));
 }
-void check_words(Words words, bool masked) {
-  const double p = words.real(0);
+void check_words(Attributes attributes, bool masked) {
+  const double p = attributes.real(0);
   if (!(p >= 0 && p <= 1)) fail(ErrorKind::value, kName, ": dropout_p = ", p, " is not in [0, 1]");
-  if (masked && words.flag(1))
+  if (masked && attributes.flag(1))
     fail(ErrorKind::value, kName,
          ": attn_mask and is_causal exclude each other; put what is "
          "causal into the mask");
@@ -240,32 +241,32 @@ void align(Inputs& in, bool grouped) {
 }
 
 // Where weights are dropped, or the mask learns, scores are ops of the graph.
-Tensor attention_of_scores(const Inputs& in, Words words, double scale) {
-  Tensor p = weights_of(scores_of(wide(in.q), wide(in.k), in.mask, words.flag(1), scale));
-  if (words.real(0) > 0)
-    p = apply(kDropout, {p}, WordList(3).set(0, words[0]).set(1, true).set(2, kNone));
+Tensor attention_of_scores(const Inputs& in, Attributes attributes, double scale) {
+  Tensor p = weights_of(scores_of(wide(in.q), wide(in.k), in.mask, attributes.flag(1), scale));
+  if (attributes.real(0) > 0)
+    p = apply(kDropout, {p}, AttributeList(3).set(0, attributes[0]).set(1, true).set(2, kNone));
   return astype(matmul(p, wide(in.v)), in.q.dtype());
 }
 
-// Words: dropout_p, is_causal, scale, enable_gqa.
+// Attributes: dropout_p, is_causal, scale, enable_gqa.
 void attention_in_ops(const Use& use, Tensor* out) {
   Inputs in{use.in[0].tensor, use.in[1].tensor, use.in[2].tensor, use.in[3].tensor};
-  const Words& words = use.words;
+  const Attributes& attributes = use.attributes;
   check(in);
-  check_words(words, static_cast<bool>(in.mask));
-  const double scale =
-      words.none(2) ? 1 / std::sqrt(static_cast<double>(columns_of(in.q))) : words.real(2);
-  const bool grouped = words.flag(3);
+  check_words(attributes, static_cast<bool>(in.mask));
+  const double scale = attributes.none(2) ? 1 / std::sqrt(static_cast<double>(columns_of(in.q)))
+                                          : attributes.real(2);
+  const bool grouped = attributes.flag(3);
   align(in, grouped);
   const bool mask_learns = modes.grad && in.mask && records(in.mask);
   Tensor y;
-  if (words.real(0) > 0 || mask_learns) {
-    y = attention_of_scores(in, words, scale);
+  if (attributes.real(0) > 0 || mask_learns) {
+    y = attention_of_scores(in, attributes, scale);
   } else {
     Tensor results[2];
     const Operand operands[] = {in.q, in.k, in.v, in.mask ? Operand(in.mask) : Operand::none()};
-    apply(kAttention, operands, 4, WordList(2).set(0, words.flag(1)).set(1, word_of(scale)),
-          results);
+    apply(kAttention, operands, 4,
+          AttributeList(2).set(0, attributes.flag(1)).set(1, attribute_of(scale)), results);
     y = results[0];
   }
   if (!grouped) {

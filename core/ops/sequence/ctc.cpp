@@ -52,9 +52,9 @@ Tensor moved(const Tensor& x, int64_t by) {
   return by < 0 ? concat({kept, never}, 1) : concat({never, kept}, 1);
 }
 
-// Operands: log_probs (steps, batch, classes), targets, input and target lengths. Word: blank.
+// Operands: log_probs (steps, batch, classes), targets, input and target lengths. Attribute: blank.
 Paths paths_of(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
-               const Tensor& target_lengths, Word blank) {
+               const Tensor& target_lengths, Attribute blank) {
   Paths p;
   const int64_t steps = log_probs.size(0), batch = log_probs.size(1), length = targets.size(1);
   const Tensor blanks = full({batch, length, 1}, Scalar(blank), DType::int64);
@@ -130,7 +130,8 @@ Tensor losses_of(const Paths& p, const Tensor& last) {
 
 void terms_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  const Paths p = paths_of(x, use.in[1].tensor, use.in[2].tensor, use.in[3].tensor, use.words[0]);
+  const Paths p =
+      paths_of(x, use.in[1].tensor, use.in[2].tensor, use.in[3].tensor, use.attributes[0]);
   std::vector<Tensor> found = forward(p);
   for (Tensor& each : found) each = expand_dims(each, 1);
   const int64_t batch = x.size(1), states = 2 * use.in[1].tensor.size(1) + 1;
@@ -149,7 +150,8 @@ void terms_body(const Use& use, Tensor* out) {
 void terms_backward_body(const Use& use, Tensor* out) {
   const Tensor &g = use.in[0].tensor, &x = use.in[1].tensor;
   const int64_t batch = x.size(1);
-  const Paths p = paths_of(x, use.in[2].tensor, use.in[3].tensor, use.in[4].tensor, use.words[0]);
+  const Paths p =
+      paths_of(x, use.in[2].tensor, use.in[3].tensor, use.in[4].tensor, use.attributes[0]);
   const std::vector<Tensor> before = forward(p), behind = backward(p);
   if (before.empty()) {
     out[0] = full(x.shape(), 0.0, x.dtype());
@@ -187,7 +189,7 @@ Tensor lengths_of(const Use& use, int operand, int64_t batch, bool batched) {
   return x.rank() ? wide : reshape(wide, {1});
 }
 
-// Words: blank, reduction, zero_infinity.
+// Attributes: blank, reduction, zero_infinity.
 void ctc_loss_body(const Use& use, Tensor* out) {
   const Tensor &x = use.in[0].tensor, &targets = use.in[1].tensor;
   const bool batched = x.rank() == 3;
@@ -207,19 +209,19 @@ void ctc_loss_body(const Use& use, Tensor* out) {
   if (labels.rank() != 2 || labels.size(0) != batch)
     fail(ErrorKind::value, "ctc_loss: targets ", targets.shape(), " for log_probs ", x.shape(),
          ": expected (batch, labels), padded to one length");
-  if (use.words[0] < 0 || use.words[0] >= classes)
-    fail(ErrorKind::value, "ctc_loss: blank ", use.words[0], " is no class of ", classes);
+  if (use.attributes[0] < 0 || use.attributes[0] >= classes)
+    fail(ErrorKind::value, "ctc_loss: blank ", use.attributes[0], " is no class of ", classes);
   const Tensor input_lengths = lengths_of(use, 2, batch, batched);
   const Tensor target_lengths = lengths_of(use, 3, batch, batched);
-  WordList sizes(3);
-  sizes.set(0, steps).set(1, classes).set(2, use.words[0]);
+  AttributeList sizes(3);
+  sizes.set(0, steps).set(1, classes).set(2, use.attributes[0]);
   const Tensor checked = apply(kCtcTargets, {labels, input_lengths, target_lengths}, sizes);
   Tensor made[2];
   const Operand in[] = {log_probs, checked, input_lengths, target_lengths};
-  apply(kCtcTerms, in, 4, WordList(1).set(0, use.words[0]), made);
+  apply(kCtcTerms, in, 4, AttributeList(1).set(0, use.attributes[0]), made);
   Tensor losses = made[0];
-  if (use.words.flag(2)) losses = where(isinf(losses), 0.0, losses);
-  const auto reduction = static_cast<Reduction>(use.words[1]);
+  if (use.attributes.flag(2)) losses = where(isinf(losses), 0.0, losses);
+  const auto reduction = static_cast<Reduction>(use.attributes[1]);
   if (reduction == Reduction::mean)
     losses = mean(losses / astype(maximum(target_lengths, 1), losses.dtype()), {}, false);
   else if (reduction == Reduction::sum)
@@ -260,7 +262,7 @@ constexpr OpRecord kCtcTerms = {
     .vjp =
         [](Vjp& v) {
           v.give(0, kCtcTermsBackward,
-                 {v.g(), v.in(0), v.in(1), v.in(2), v.in(3), v.out(0), v.out(1)}, v.words());
+                 {v.g(), v.in(0), v.in(1), v.in(2), v.in(3), v.out(0), v.out(1)}, v.attributes());
         },
     .reads = {{.inputs = 15, .results = 3}}};
 constexpr OpRecord kCtcTermsBackward = {

@@ -94,7 +94,7 @@ std::int64_t number_of(const Operand& filled, std::int64_t rows, std::int64_t ro
   return number;
 }
 
-// Operands: query, key, value, keys, values, filled. Words: scale.
+// Operands: query, key, value, keys, values, filled. Attributes: scale.
 void attend_in_ops(const Use& use, Tensor* out) {
   const Tensor &query = use.in[0].tensor, &keys = use.in[3].tensor, &values = use.in[4].tensor;
   const std::int64_t rows = query.size(kRows);
@@ -106,10 +106,10 @@ void attend_in_ops(const Use& use, Tensor* out) {
       several && follows ? Operand(mask_behind(filled, rows, query.device())) : Operand::none();
   out[0] = apply(kScaledDotProductAttention,
                  {query, rows_of(keys, 0, past), rows_of(values, 0, past), mask},
-                 WordList(4)
-                     .set(0, word_of(0.0))
+                 AttributeList(4)
+                     .set(0, attribute_of(0.0))
                      .set(1, several && !follows)
-                     .set(2, use.words[0])
+                     .set(2, use.attributes[0])
                      .set(3, query.size(1) != keys.size(1)));
 }
 
@@ -149,15 +149,15 @@ Tensor attend_with_cache(const KeyValueRows& cache, const Tensor& query, const T
   const InPlaceChange to_keys(kName, cache.keys, key), to_values(kName, cache.values, value);
   const Operand operands[] = {query,      to_keys.before(key), to_values.before(value),
                               cache.keys, cache.values,        cache.filled};
-  const WordList words = WordList(1).set(0, scale ? word_of(*scale) : kNone);
+  const AttributeList attributes = AttributeList(1).set(0, scale ? attribute_of(*scale) : kNone);
   Tensor y;
   if (modes.autocast) {  // attention in the type that autocast asks for
-    attend_in_ops({kAttendWithCache, operands, 6, words}, &y);
+    attend_in_ops({kAttendWithCache, operands, 6, attributes}, &y);
     return y;
   }
   to_keys.begin();
   to_values.begin();
-  apply(kAttendWithCache, operands, 6, words, &y);
+  apply(kAttendWithCache, operands, 6, attributes, &y);
   return y;
 }
 

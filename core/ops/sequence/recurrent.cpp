@@ -33,19 +33,19 @@ Tensor input_products(const Tensor& x, const Tensor& weight, const Tensor& bias)
 // Operands of recurrent_steps.
 enum StepsInput { kX, kWeightIh, kWeightHh, kH0, kC0, kBias, kStateBias };
 
-// Words: cell, reverse, keeps.
+// Attributes: cell, reverse, keeps.
 void steps_body(const Use& use, Tensor* out) {
   const auto in = [&use](int i) -> const Tensor& { return use.in[i].tensor; };
   const Tensor &weight = in(kWeightHh), &bias = in(kStateBias);
   const Tensor x = in(kWeightIh) ? input_products(in(kX), in(kWeightIh), in(kBias)) : in(kX);
-  const Word cell = use.words[0];
-  const bool keeps = use.words.flag(2);
+  const Attribute cell = use.attributes[0];
+  const bool keeps = use.attributes.flag(2);
   const int64_t steps = x.size(0), hidden = weight.size(1);
   const auto count = static_cast<std::size_t>(steps);
   std::vector<Tensor> ys(count), cs(count), kept(count);
   Tensor h = in(kH0), c = in(kC0);
   for (int64_t i = 0; i < steps; ++i) {
-    const int64_t t = use.words.flag(1) ? steps - 1 - i : i;
+    const int64_t t = use.attributes.flag(1) ? steps - 1 - i : i;
     const Tensor a = step_of(x, t), products = matmul(h, transposed(weight));
     const auto sum = [&](int gate) {
       return block(a, gate, hidden) + block(products, gate, hidden);
@@ -76,8 +76,8 @@ void steps_body(const Use& use, Tensor* out) {
 // ---- the steps as ops ----
 
 void infer_steps(Call& call, Result* results) {
-  const Word cell = call.words[0];
-  const bool keeps = call.words.flag(2);
+  const Attribute cell = call.attributes[0];
+  const bool keeps = call.attributes.flag(2);
   const int64_t hidden = call.in[kWeightHh].size(1);
   const Shape y = with_last(*call.in[kX].shape, hidden);
   results[0].shape = y;
@@ -97,10 +97,10 @@ Tensor taken(const Tensor& flat, int64_t at, const Shape& shape) {
   for (int64_t size : shape) count *= size;
   return reshape(part(flat, 0, at, at + count), shape);
 }
-Gradients gradients_at_once(const Vjp& v, const Operand* in, const WordList& words) {
+Gradients gradients_at_once(const Vjp& v, const Operand* in, const AttributeList& attributes) {
   Tensor made[4];
-  apply(kRecurrentGradients, in, kGradientsInputs, words, made);
-  const int64_t hidden = v.out(0).size(2), gates = kGates[v.words()[0]] * hidden;
+  apply(kRecurrentGradients, in, kGradientsInputs, attributes, made);
+  const int64_t hidden = v.out(0).size(2), gates = kGates[v.attributes()[0]] * hidden;
   const Tensor& x = in[kOfX].tensor;
   const int64_t width = x ? x.size(2) : 0;
   Gradients out;
@@ -115,7 +115,7 @@ Gradients gradients_at_once(const Vjp& v, const Operand* in, const WordList& wor
 }
 void steps_vjp(Vjp& v) {
   const Tensor y = v.out(0), h0 = v.in(kH0).tensor;
-  const Word cell = v.words()[0];
+  const Attribute cell = v.attributes()[0];
   const Tensor x = v.wants(kWeightIh) ? v.in(kX).tensor : Tensor();
   const Tensor weight_ih = v.wants(kX) ? v.in(kWeightIh).tensor : Tensor();
   const Operand in[] = {y,
@@ -129,14 +129,15 @@ void steps_vjp(Vjp& v) {
                         optional(v.g(2)),
                         optional(x),
                         optional(weight_ih)};
-  const WordList words = WordList(5)
-                             .set(0, cell)
-                             .set(1, v.words()[1])
-                             .set(2, v.wants(kX) && !weight_ih)
-                             .set(3, v.wants(kWeightHh))
-                             .set(4, v.wants(kBias) || v.wants(kStateBias));
-  const Gradients made = active_kernel_set() == KernelSet::cuda ? gradients_in_ops(in, words)
-                                                                : gradients_at_once(v, in, words);
+  const AttributeList attributes = AttributeList(5)
+                                       .set(0, cell)
+                                       .set(1, v.attributes()[1])
+                                       .set(2, v.wants(kX) && !weight_ih)
+                                       .set(3, v.wants(kWeightHh))
+                                       .set(4, v.wants(kBias) || v.wants(kStateBias));
+  const Gradients made = active_kernel_set() == KernelSet::cuda
+                             ? gradients_in_ops(in, attributes)
+                             : gradients_at_once(v, in, attributes);
   if (v.wants(kX)) v.give(kX, made.x);
   if (x) v.give(kWeightIh, made.weight_ih);
   if (v.wants(kWeightHh)) v.give(kWeightHh, made.weight_hh);
@@ -150,7 +151,7 @@ void steps_vjp(Vjp& v) {
 
 struct Layer {
   const char* op;
-  Word cell;
+  Attribute cell;
   Tensor x, h, c, weight_ih, weight_hh, bias_ih, bias_hh;
   int64_t hidden() const { return weight_hh.size(1); }
 
@@ -212,13 +213,13 @@ struct Layer {
     bool keeps = on_gpu;
     if (modes.grad)
       for (const Operand& each : in) keeps |= records(each.tensor);
-    const WordList words = WordList(3).set(0, cell).set(1, reverse).set(2, keeps);
-    apply(kRecurrentSteps, in, 7, words, made);
+    const AttributeList attributes = AttributeList(3).set(0, cell).set(1, reverse).set(2, keeps);
+    apply(kRecurrentSteps, in, 7, attributes, made);
   }
 };
 
 // Operands: x, h0, [c0,] weight_ih, weight_hh, bias_ih, bias_hh.
-Layer layer_of(const Use& use, Word cell) {
+Layer layer_of(const Use& use, Attribute cell) {
   const int at = cell == kLstm ? 3 : 2;
   const auto in = [&use](int i) -> const Tensor& { return use.in[i].tensor; };
   return {use.op.name, cell,       in(0),      in(1),     cell == kLstm ? in(2) : Tensor(),
@@ -229,18 +230,18 @@ Layer layer_of(const Use& use, Word cell) {
 Tensor last_of(const Tensor& states, bool reverse) {
   return owned(step_of(states, reverse ? 0 : states.size(0) - 1));
 }
-// Words: reverse[, nonlinearity].
-template <Word cell> void layer_body(const Use& use, Tensor* out) {
+// Attributes: reverse[, nonlinearity].
+template <Attribute cell> void layer_body(const Use& use, Tensor* out) {
   Tensor made[3];
-  const bool reverse = use.words.flag(0);
-  layer_of(use, cell == kTanh && use.words[1] ? Word{kRelu} : cell).run(reverse, made);
+  const bool reverse = use.attributes.flag(0);
+  layer_of(use, cell == kTanh && use.attributes[1] ? Attribute{kRelu} : cell).run(reverse, made);
   out[0] = made[0];
   out[1] = last_of(made[0], reverse);
   if (cell == kLstm) out[2] = last_of(made[1], reverse);
 }
-// One step, of x (batch, in). Words: [nonlinearity].
-template <Word cell> void cell_body(const Use& use, Tensor* out) {
-  Layer layer = layer_of(use, cell == kTanh && use.words[0] ? Word{kRelu} : cell);
+// One step, of x (batch, in). Attributes: [nonlinearity].
+template <Attribute cell> void cell_body(const Use& use, Tensor* out) {
+  Layer layer = layer_of(use, cell == kTanh && use.attributes[0] ? Attribute{kRelu} : cell);
   if (layer.x.rank() != 2) layer.fail_shape("input", layer.x, "of two axes: (batch, features)");
   layer.x = expand_dims(layer.x, 0);
   Tensor made[3];

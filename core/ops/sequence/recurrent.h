@@ -11,7 +11,7 @@
 
 namespace tw::recurrent {
 
-enum Cell : Word { kTanh, kRelu, kLstm, kGru };
+enum Cell : Attribute { kTanh, kRelu, kLstm, kGru };
 // Blocks of hidden numbers, as core/cpu/sequence/recurrent.h says.
 inline constexpr int kGates[] = {1, 1, 4, 3}, kKept[] = {0, 0, 4, 4};
 
@@ -47,17 +47,17 @@ inline Shape with_last(const Shape& shape, std::int64_t last) {
   return out;
 }
 inline Operand optional(const Tensor& x) { return x ? Operand(x) : Operand::none(); }
-// Operands of recurrent_gradients: those of recurrent_steps_backward, then these. Its words: cell,
-// reverse, whether the products of the inputs are x, whether the states' weight and the biases are
-// wanted.
+// Operands of recurrent_gradients: those of recurrent_steps_backward, then these. Its attributes:
+// cell, reverse, whether the products of the inputs are x, whether the states' weight and the
+// biases are wanted.
 enum GradientsInput { kOfX = 9, kOfWeightIh, kGradientsInputs };
 // What the gradient of recurrent_steps gives; what is not wanted is empty.
 struct Gradients {
   Tensor x, weight_ih, weight_hh, bias_ih, bias_hh, h0, c0;
 };
-// The same as recurrent_gradients, of its operands and words, by other ops: each result by itself,
-// as GPUs like it, which would copy the pieces to join them.
-Gradients gradients_in_ops(const Operand* in, Words words);
+// The same as recurrent_gradients, of its operands and attributes, by other ops: each result by
+// itself, as GPUs like it, which would copy the pieces to join them.
+Gradients gradients_in_ops(const Operand* in, Attributes attributes);
 // Of products of each row of `y` with so many elements of weights.
 Estimate estimate_products(const Call& call, std::int64_t weights, const Meta& y);
 

@@ -29,8 +29,8 @@ using namespace recurrent;
 // What the backward pass goes through, from the last step to the first.
 struct Backward {
   const Use& use;
-  const Word cell = use.words[0];
-  const bool reverse = use.words.flag(1);
+  const Attribute cell = use.attributes[0];
+  const bool reverse = use.attributes.flag(1);
   const Tensor &y = use.in[0].tensor, &c = use.in[1].tensor, &kept = use.in[2].tensor,
                &weight = use.in[3].tensor;
   const int64_t steps = y.size(0), hidden = y.size(2);
@@ -99,7 +99,7 @@ void steps_backward_body(const Use& use, Tensor* out) {
 }
 
 void infer_steps_backward(Call& call, Result* results) {
-  const Word cell = call.words[0];
+  const Attribute cell = call.attributes[0];
   const Shape &y = *call.in[0].shape, &h = *call.in[4].shape;
   const Shape dx = with_last(y, kGates[cell] * y[2]);
   results[0].shape = dx;
@@ -123,20 +123,21 @@ Tensor states_before(const Tensor& y, const Tensor& h0, bool reverse) {
 void infer_gradients(Call& call, Result* results) {
   const Meta &x = call.in[kOfX], &weight_ih = call.in[kOfWeightIh];
   const Shape &y = *call.in[0].shape, &h = *call.in[4].shape;
-  const Word cell = call.words[0];
+  const Attribute cell = call.attributes[0];
   const int64_t hidden = y[2], gates = kGates[cell] * hidden;
-  results[0].shape = call.words.flag(2) ? with_last(y, gates)
-                     : weight_ih.absent ? Shape{0}
-                                        : with_last(y, weight_ih.size(1));
-  results[1].shape = {gates * ((x.absent ? 0 : x.size(2)) + (call.words.flag(3) ? hidden : 0))};
-  results[2].shape = {call.words.flag(4) ? gates + (cell == kGru ? hidden : 0) : 0};
+  results[0].shape = call.attributes.flag(2) ? with_last(y, gates)
+                     : weight_ih.absent      ? Shape{0}
+                                             : with_last(y, weight_ih.size(1));
+  results[1].shape = {gates *
+                      ((x.absent ? 0 : x.size(2)) + (call.attributes.flag(3) ? hidden : 0))};
+  results[2].shape = {call.attributes.flag(4) ? gates + (cell == kGru ? hidden : 0) : 0};
   results[3].shape = {cell == kLstm ? 2 : 1, h[0], h[1]};
   for (int i = 0; i < 4; ++i) results[i].dtype = call.in[0].dtype;
 }
 Estimate estimate_gradients(const Call& call) {
   const Meta &x = call.in[kOfX], &weight_ih = call.in[kOfWeightIh], &y = call.in[0];
-  const int64_t gates = kGates[call.words[0]] * y.size(2);
-  const int64_t states = call.in[3].count * (1 + call.words.flag(3));
+  const int64_t gates = kGates[call.attributes[0]] * y.size(2);
+  const int64_t states = call.in[3].count * (1 + call.attributes.flag(3));
   return estimate_products(
       call, states + (x.absent ? 0 : gates * x.size(2)) + (weight_ih.absent ? 0 : weight_ih.count),
       y);
@@ -149,7 +150,7 @@ Tensor joined(const std::vector<Tensor>& parts, const Tensor& like) {
 }
 void gradients_body(const Use& use, Tensor* out) {
   const Tensor& y = use.in[0].tensor;
-  const Gradients made = gradients_in_ops(use.in, use.words);
+  const Gradients made = gradients_in_ops(use.in, use.attributes);
   out[0] = made.x ? made.x : nothing(y);
   out[1] = joined({made.weight_ih, made.weight_hh}, y);
   out[2] = joined({made.bias_ih, made.bias_hh}, y);
@@ -160,24 +161,25 @@ void gradients_body(const Use& use, Tensor* out) {
 
 }  // namespace
 
-recurrent::Gradients recurrent::gradients_in_ops(const Operand* in, Words words) {
+recurrent::Gradients recurrent::gradients_in_ops(const Operand* in, Attributes attributes) {
   const Tensor &y = in[0].tensor, &x = in[kOfX].tensor, &weight_ih = in[kOfWeightIh].tensor;
-  const bool is_gru = words[0] == kGru;
+  const bool is_gru = attributes[0] == kGru;
   Tensor made[4];
-  apply(kRecurrentStepsBackward, in, kOfX, WordList(words.at, 2), made);
+  apply(kRecurrentStepsBackward, in, kOfX, AttributeList(attributes.at, 2), made);
   const Tensor &dx = made[0], &dproducts = is_gru ? made[1] : dx, sums = rows_of_steps(dx);
   Gradients out;
-  if (words.flag(2)) out.x = dx;
+  if (attributes.flag(2)) out.x = dx;
   if (weight_ih)
     out.x = reshape(matmul(sums, weight_ih), {dx.size(0), dx.size(1), weight_ih.size(1)});
   if (x) out.weight_ih = matmul(transposed(sums), rows_of_steps(x));
-  if (words.flag(3))
-    out.weight_hh =
-        matmul(transposed(rows_of_steps(dproducts)), states_before(y, in[4].tensor, words.flag(1)));
-  if (words.flag(4)) out.bias_ih = sum(dx, {0, 1}, false);
-  if (words.flag(4) && is_gru) out.bias_hh = sum(block(dproducts, 2, y.size(2)), {0, 1}, false);
+  if (attributes.flag(3))
+    out.weight_hh = matmul(transposed(rows_of_steps(dproducts)),
+                           states_before(y, in[4].tensor, attributes.flag(1)));
+  if (attributes.flag(4)) out.bias_ih = sum(dx, {0, 1}, false);
+  if (attributes.flag(4) && is_gru)
+    out.bias_hh = sum(block(dproducts, 2, y.size(2)), {0, 1}, false);
   out.h0 = made[2];
-  if (words[0] == kLstm) out.c0 = made[3];
+  if (attributes[0] == kLstm) out.c0 = made[3];
   return out;
 }
 

@@ -18,7 +18,7 @@ namespace {
 // Two different axes, of a row and a column index.
 struct Plane {
   int row, column;
-  Plane(Word first, Word second, int rank, const char* op)
+  Plane(Attribute first, Attribute second, int rank, const char* op)
       : row(normalize_axis(first, rank, op)), column(normalize_axis(second, rank, op)) {
     if (row == column) fail(ErrorKind::value, op, ": axis ", row, " is repeated");
   }
@@ -28,12 +28,12 @@ void need_two_axes(const char* op, const Shape& shape) {
   if (shape.rank() < 2) fail(ErrorKind::value, op, ": needs at least 2 dimensions, got ", shape);
 }
 
-// Words: offset, axis1, axis2. The elements x[.., i, .., i + offset, ..] along a last axis.
+// Attributes: offset, axis1, axis2. The elements x[.., i, .., i + offset, ..] along a last axis.
 void infer_diagonal(Call& call, Result* results) {
   const Meta& x = call.in[0];
   need_two_axes("diagonal", *x.shape);
-  const Word offset = call.words[0];
-  const Plane plane(call.words[1], call.words[2], x.rank(), "diagonal");
+  const Attribute offset = call.attributes[0];
+  const Plane plane(call.attributes[1], call.attributes[2], x.rank(), "diagonal");
   const Strides& step = *x.strides;
   Result& y = results[0];
   for (int i = 0; i < x.rank(); ++i) {
@@ -51,31 +51,33 @@ void infer_diagonal(Call& call, Result* results) {
   y.alias = 0;
 }
 
-Tensor diagonal(const Tensor& x, Word offset, Word row, Word column) {
-  return apply(kDiagonal, {x}, WordList(3).set(0, offset).set(1, row).set(2, column));
+Tensor diagonal(const Tensor& x, Attribute offset, Attribute row, Attribute column) {
+  return apply(kDiagonal, {x}, AttributeList(3).set(0, offset).set(1, row).set(2, column));
 }
-Tensor diagonal_of(const Tensor& x, Words words) {
-  return diagonal(x, words[0], words[1], words[2]);
+Tensor diagonal_of(const Tensor& x, Attributes attributes) {
+  return diagonal(x, attributes[0], attributes[1], attributes[2]);
 }
 
 // Zeros of a shape with `diagonal` on that diagonal.
-Tensor around(const Tensor& diagonal, Word offset, Word row, Word column, const Shape& shape) {
-  WordList words(4);
-  words.set(0, offset).set(1, row).set(2, column).set_list(3, shape);
-  return apply(kDiagonalBackward, {diagonal}, words);
+Tensor around(const Tensor& diagonal, Attribute offset, Attribute row, Attribute column,
+              const Shape& shape) {
+  AttributeList attributes(4);
+  attributes.set(0, offset).set(1, row).set(2, column).set_list(3, shape);
+  return apply(kDiagonalBackward, {diagonal}, attributes);
 }
 
 // What other diagonals of a tensor left is kept.
 bool add_to_diagonal(const Use& use, const Tensor& target) {
   const Tensor& g = use.in[0].tensor;
   if (g.dtype() != target.dtype()) return false;
-  Operand operands[] = {diagonal_of(target, use.words), g};
+  Operand operands[] = {diagonal_of(target, use.attributes), g};
   pointwise_in_place(PointwiseOp::add, operands);
   return true;
 }
 
 // The last axis becomes the diagonal of a plane of two axes.
-Tensor embedded(const Tensor& x, Word offset, Word axis1, Word axis2, const char* op) {
+Tensor embedded(const Tensor& x, Attribute offset, Attribute axis1, Attribute axis2,
+                const char* op) {
   const int rank = x.rank() + 1;
   const Plane plane(axis1, axis2, rank, op);
   const std::int64_t length = x.size(x.rank() - 1);
@@ -105,9 +107,12 @@ constexpr OpRecord kDiagonal = {
     .infer = infer_diagonal,
     .vjp =
         [](Vjp& v) {
-          const Words words = v.words();
-          WordList with_shape(4);
-          with_shape.set(0, words[0]).set(1, words[1]).set(2, words[2]).set_list(3, v.shape(0));
+          const Attributes attributes = v.attributes();
+          AttributeList with_shape(4);
+          with_shape.set(0, attributes[0])
+              .set(1, attributes[1])
+              .set(2, attributes[2])
+              .set_list(3, v.shape(0));
           v.give(0, kDiagonalBackward, {v.g()}, with_shape);
         },
     .shapes = 1};
@@ -117,16 +122,16 @@ constexpr OpRecord kDiagonalBackward = {
     .help = "Zeros with g on a diagonal: the gradient of diagonal.",
     .infer =
         [](Call& call, Result* results) {
-          results[0].shape = call.words.dims(3);
+          results[0].shape = call.attributes.dims(3);
           results[0].dtype = call.in[0].dtype;
         },
     .body =
         [](const Use& use, Tensor* out) {
           const Tensor& g = use.in[0].tensor;
-          out[0] = zeros(use.words.dims(3), g.dtype());
-          copy_into(diagonal_of(out[0], use.words), g);
+          out[0] = zeros(use.attributes.dims(3), g.dtype());
+          copy_into(diagonal_of(out[0], use.attributes), g);
         },
-    .vjp = [](Vjp& v) { v.give(0, diagonal_of(v.g(), v.words())); },
+    .vjp = [](Vjp& v) { v.give(0, diagonal_of(v.g(), v.attributes())); },
     .add_into = add_to_diagonal};
 constexpr OpRecord kDiag = {
     .name = "diag",
@@ -142,8 +147,8 @@ constexpr OpRecord kDiag = {
       const Tensor& x = use.in[0].tensor;
       if (x.rank() != 1 && x.rank() != 2)
         fail(ErrorKind::value, "diag: needs 1 or 2 dimensions, got ", x.shape());
-      out[0] = x.rank() == 1 ? embedded(x, use.words[0], 0, 1, "diag")
-                             : copy(diagonal(x, use.words[0], 0, 1));
+      out[0] = x.rank() == 1 ? embedded(x, use.attributes[0], 0, 1, "diag")
+                             : copy(diagonal(x, use.attributes[0], 0, 1));
     }};
 constexpr OpRecord kDiagEmbed = {
     .name = "diag_embed",
@@ -160,7 +165,7 @@ constexpr OpRecord kDiagEmbed = {
       const Tensor& x = use.in[0].tensor;
       if (x.rank() == 0)
         fail(ErrorKind::value, "diag_embed: needs at least 1 dimension, got ", x.shape());
-      out[0] = embedded(x, use.words[0], use.words[1], use.words[2], "diag_embed");
+      out[0] = embedded(x, use.attributes[0], use.attributes[1], use.attributes[2], "diag_embed");
     }};
 constexpr OpRecord kDiagflat = {
     .name = "diagflat",
@@ -172,7 +177,7 @@ constexpr OpRecord kDiagflat = {
         "Source: PyTorch's torch.diagflat.",
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
-      out[0] = embedded(reshape(use.in[0].tensor, {-1}), use.words[0], 0, 1, "diagflat");
+      out[0] = embedded(reshape(use.in[0].tensor, {-1}), use.attributes[0], 0, 1, "diagflat");
     }};
 constexpr OpRecord kTrace = {
     .name = "trace",
@@ -187,7 +192,7 @@ constexpr OpRecord kTrace = {
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       if (x.rank() != 2) fail(ErrorKind::value, "trace: needs 2 dimensions, got ", x.shape());
-      out[0] = sum(diagonal(x, use.words[0], 0, 1), {}, false);
+      out[0] = sum(diagonal(x, use.attributes[0], 0, 1), {}, false);
     }};
 
 }  // namespace tw

@@ -29,7 +29,7 @@ struct Sides {
 // The pairs of the signature count from the last axis on.
 std::vector<Sides> sides_of(const Use& use) {
   const Tensor& x = use.in[0].tensor;
-  const List widths = use.words.list(0);
+  const List widths = use.attributes.list(0);
   if (widths.count % 2 || widths.count / 2 > x.rank())
     fail(ErrorKind::value, "pad: expected a pair of widths for some of the last axes of ",
          x.shape(), ", got ", widths.count, widths.count == 1 ? " width" : " widths");
@@ -80,16 +80,16 @@ Tensor with_constant(const Tensor& x, const std::vector<Sides>& sides, const Ope
     shape.push_back(extent_with(s, x.size(i)));
   }
   return apply(kPadConstant, {x, value.absent() ? Operand(0) : value},
-               WordList(2).set_list(0, ranges).set_list(1, shape));
+               AttributeList(2).set_list(0, ranges).set_list(1, shape));
 }
 
 // ---- elements of x itself ----
 
-// Words of both: mode, and the widths of each axis, from the first on.
-enum OwnWord { kMode, kWidths, kOwnWords };
+// Attributes of both: mode, and the widths of each axis, from the first on.
+enum OwnAttribute { kMode, kWidths, kOwnAttributes };
 
-Sides sides_at(Words words, int axis) {
-  const List widths = words.list(kWidths);
+Sides sides_at(Attributes attributes, int axis) {
+  const List widths = attributes.list(kWidths);
   return {widths[2 * axis], widths[2 * axis + 1]};
 }
 
@@ -107,43 +107,44 @@ std::array<Edge, 2> edges_of(Mode mode, const Sides& s, int64_t size) {
   }
 }
 // The part of y that is x along the first axes up to `axis`, and along `axis` has the range.
-Tensor window(const Tensor& y, Words words, int axis, const Range& range) {
+Tensor window(const Tensor& y, Attributes attributes, int axis, const Range& range) {
   std::vector<Range> ranges = whole(y);
   for (int i = 0; i < axis; ++i) {
-    const Sides s = sides_at(words, i);
+    const Sides s = sides_at(attributes, i);
     ranges[static_cast<std::size_t>(i)] = {s.before, 1, y.size(i) - s.before - s.behind};
   }
   ranges[static_cast<std::size_t>(axis)] = range;
   return slice(y, ranges);
 }
-Tensor source_of(const Tensor& y, Words words, int axis, const Edge& edge) {
-  return window(y, words, axis, {edge.from, edge.step ? edge.step : 1, edge.step ? edge.count : 1});
+Tensor source_of(const Tensor& y, Attributes attributes, int axis, const Edge& edge) {
+  return window(y, attributes, axis,
+                {edge.from, edge.step ? edge.step : 1, edge.step ? edge.count : 1});
 }
-std::vector<Range> middle_of(const Tensor& y, Words words) {
+std::vector<Range> middle_of(const Tensor& y, Attributes attributes) {
   std::vector<Range> ranges;
   for (int i = 0; i < y.rank(); ++i) {
-    const Sides s = sides_at(words, i);
+    const Sides s = sides_at(attributes, i);
     ranges.push_back({s.before, 1, y.size(i) - s.before - s.behind});
   }
   return ranges;
 }
-std::array<Edge, 2> edges_at(const Tensor& y, Words words, int axis) {
-  const Sides s = sides_at(words, axis);
-  return edges_of(static_cast<Mode>(words[kMode]), s, y.size(axis) - s.before - s.behind);
+std::array<Edge, 2> edges_at(const Tensor& y, Attributes attributes, int axis) {
+  const Sides s = sides_at(attributes, axis);
+  return edges_of(static_cast<Mode>(attributes[kMode]), s, y.size(axis) - s.before - s.behind);
 }
 
 // x in the middle, then the ends of the last axis, those of the one before it from all of that.
 void pad_own_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
   Shape shape = x.shape();
-  for (int i = 0; i < x.rank(); ++i) shape[i] = extent_with(sides_at(use.words, i), x.size(i));
+  for (int i = 0; i < x.rank(); ++i) shape[i] = extent_with(sides_at(use.attributes, i), x.size(i));
   const Tensor y = Tensor::empty(shape, x.dtype());
-  copy_into(slice(y, middle_of(y, use.words)), x);
+  copy_into(slice(y, middle_of(y, use.attributes)), x);
   for (int axis = x.rank() - 1; axis >= 0; --axis)
-    for (const Edge& edge : edges_at(y, use.words, axis)) {
+    for (const Edge& edge : edges_at(y, use.attributes, axis)) {
       if (edge.count == 0) continue;
-      const Tensor to = window(y, use.words, axis, {edge.to, 1, edge.count});
-      copy_into(to, broadcast_to(source_of(y, use.words, axis, edge), to.shape()));
+      const Tensor to = window(y, use.attributes, axis, {edge.to, 1, edge.count});
+      copy_into(to, broadcast_to(source_of(y, use.attributes, axis, edge), to.shape()));
     }
   out[0] = y;
 }
@@ -151,13 +152,13 @@ void pad_own_body(const Use& use, Tensor* out) {
 void pad_own_backward_body(const Use& use, Tensor* out) {
   const Tensor g = copy(use.in[0].tensor);
   for (int axis = 0; axis < g.rank(); ++axis)
-    for (const Edge& edge : edges_at(g, use.words, axis)) {
+    for (const Edge& edge : edges_at(g, use.attributes, axis)) {
       if (edge.count == 0) continue;
-      const Tensor received = window(g, use.words, axis, {edge.to, 1, edge.count});
-      const Tensor from = source_of(g, use.words, axis, edge);
+      const Tensor received = window(g, use.attributes, axis, {edge.to, 1, edge.count});
+      const Tensor from = source_of(g, use.attributes, axis, edge);
       copy_into(from, from + (edge.step ? received : sum(received, {axis}, true)));
     }
-  out[0] = copy(slice(g, middle_of(g, use.words)));
+  out[0] = copy(slice(g, middle_of(g, use.attributes)));
 }
 
 void check_own(const Tensor& x, int axis, const Sides& s, Mode mode) {
@@ -184,14 +185,14 @@ Tensor with_own(const Tensor& x, std::vector<Sides> sides, Mode mode) {
     check_own(given, i, s, mode);
     widths.insert(widths.end(), {s.before, s.behind});
   }
-  const Tensor y =
-      apply(kPadOwn, {given}, WordList(kOwnWords).set(kMode, mode).set_list(kWidths, widths));
+  const Tensor y = apply(kPadOwn, {given},
+                         AttributeList(kOwnAttributes).set(kMode, mode).set_list(kWidths, widths));
   const Tensor kept = cropped(y, left_out);
   return kept.is(y) ? y : copy(kept);
 }
 
 void pad_body(const Use& use, Tensor* out) {
-  const auto mode = static_cast<Mode>(use.words[1]);
+  const auto mode = static_cast<Mode>(use.attributes[1]);
   const Operand& value = use.in[1];
   if (mode != kConstant && !value.absent())
     fail(ErrorKind::value, "pad: value is for mode 'constant'");
@@ -208,17 +209,17 @@ void pad_body(const Use& use, Tensor* out) {
   }
 }
 
-// Words: ranges that x fills, shape.
-std::vector<Range> filled(Words words) {
+// Attributes: ranges that x fills, shape.
+std::vector<Range> filled(Attributes attributes) {
   std::vector<Range> ranges;
-  const List list = words.list(0);
+  const List list = attributes.list(0);
   for (int i = 0; i < list.count; i += 3) ranges.push_back({list[i], list[i + 1], list[i + 2]});
   return ranges;
 }
 void pad_constant_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  out[0] = full(use.words.dims(1), use.in[1].scalar, x.dtype());
-  copy_into(slice(out[0], filled(use.words)), x);
+  out[0] = full(use.attributes.dims(1), use.in[1].scalar, x.dtype());
+  copy_into(slice(out[0], filled(use.attributes)), x);
 }
 
 }  // namespace
@@ -228,20 +229,20 @@ constexpr OpRecord kPadConstant = {
     .signature = "(x: Tensor, value: Number, ranges: Shape, shape: Shape) -> Tensor",
     .help = "A number everywhere but at the ranges, where x is.",
     .body = pad_constant_body,
-    .vjp = [](Vjp& v) { v.give(0, slice(v.g(), filled(v.words()))); }};
+    .vjp = [](Vjp& v) { v.give(0, slice(v.g(), filled(v.attributes()))); }};
 constexpr OpRecord kPadOwn = {
     .name = "pad_own",
     .signature = "(x: Tensor, mode: int, widths: Shape) -> Tensor",
     .help =
         "Elements of x around it: mirrored (1), the last ones again (2), from the other end (3).",
     .body = pad_own_body,
-    .vjp = [](Vjp& v) { v.give(0, apply(kPadOwnBackward, {v.g()}, v.words())); }};
+    .vjp = [](Vjp& v) { v.give(0, apply(kPadOwnBackward, {v.g()}, v.attributes())); }};
 constexpr OpRecord kPadOwnBackward = {
     .name = "pad_own_backward",
     .signature = "(g: Tensor, mode: int, widths: Shape) -> Tensor",
     .help = "The gradient of pad_own: what stands around is added where it came from.",
     .body = pad_own_backward_body,
-    .vjp = [](Vjp& v) { v.give(0, apply(kPadOwn, {v.g()}, v.words())); }};
+    .vjp = [](Vjp& v) { v.give(0, apply(kPadOwn, {v.g()}, v.attributes())); }};
 constexpr OpRecord kPad = {
     .name = "pad",
     .signature =

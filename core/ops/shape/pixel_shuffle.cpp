@@ -16,8 +16,8 @@ int checked_planes(const Use& use, const char* factor) {
   if (x.rank() < 3)
     fail(ErrorKind::value, use.op.name, ": input must be (..., channels, height, width), got ",
          x.shape());
-  if (use.words[0] < 1)
-    fail(ErrorKind::value, use.op.name, ": ", factor, " must be above 0, got ", use.words[0]);
+  if (use.attributes[0] < 1)
+    fail(ErrorKind::value, use.op.name, ": ", factor, " must be above 0, got ", use.attributes[0]);
   return x.rank() - 3;
 }
 int64_t scaled(const Use& use, int64_t extent, int64_t factor) {
@@ -39,7 +39,7 @@ Shape with_last(const Shape& shape, int lead, std::initializer_list<int64_t> ext
 void pixel_shuffle_body(const Use& use, Tensor* out) {
   const int lead = checked_planes(use, "upscale_factor");
   const Tensor& x = use.in[0].tensor;
-  const int64_t r = use.words[0], c = x.size(lead), h = x.size(lead + 1), w = x.size(lead + 2);
+  const int64_t r = use.attributes[0], c = x.size(lead), h = x.size(lead + 1), w = x.size(lead + 2);
   if (r > 46340 || c % (r * r))
     fail(ErrorKind::value, "pixel_shuffle: the ", c, " channels of input ", x.shape(),
          " are no multiple of upscale_factor squared, ", r, " * ", r);
@@ -50,7 +50,7 @@ void pixel_shuffle_body(const Use& use, Tensor* out) {
 void pixel_unshuffle_body(const Use& use, Tensor* out) {
   const int lead = checked_planes(use, "downscale_factor");
   const Tensor& x = use.in[0].tensor;
-  const int64_t r = use.words[0], c = x.size(lead), h = x.size(lead + 1), w = x.size(lead + 2);
+  const int64_t r = use.attributes[0], c = x.size(lead), h = x.size(lead + 1), w = x.size(lead + 2);
   if (h % r || w % r)
     fail(ErrorKind::value, "pixel_unshuffle: height and width of input ", x.shape(),
          " are no multiples of downscale_factor ", r);
@@ -60,7 +60,7 @@ void pixel_unshuffle_body(const Use& use, Tensor* out) {
 }
 void channel_shuffle_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  const int64_t groups = use.words[0];
+  const int64_t groups = use.attributes[0];
   if (x.rank() < 3)
     fail(ErrorKind::value, "channel_shuffle: input must be (batch, channels, ...), got ",
          x.shape());

@@ -19,7 +19,7 @@ namespace {
 // The axes of a list, in its order. Raises ValueError for repeated ones.
 std::vector<int> listed_axes(const List& axes, int rank, const char* op) {
   std::vector<int> out;
-  for (const Word given : axes) {
+  for (const Attribute given : axes) {
     const int axis = normalize_axis(given, rank, op);
     if (std::find(out.begin(), out.end(), axis) != out.end())
       fail(ErrorKind::value, op, ": axis ", axis, " is repeated");
@@ -63,8 +63,8 @@ Tensor with_axes_at(const Tensor& x, const std::vector<int>& from, const std::ve
 
 void moveaxis_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  const std::vector<int> from = listed_axes(use.words.list(0), x.rank(), "moveaxis");
-  const std::vector<int> to = listed_axes(use.words.list(1), x.rank(), "moveaxis");
+  const std::vector<int> from = listed_axes(use.attributes.list(0), x.rank(), "moveaxis");
+  const std::vector<int> to = listed_axes(use.attributes.list(1), x.rank(), "moveaxis");
   if (from.size() != to.size())
     fail(ErrorKind::value, "moveaxis: source has ", from.size(), " axes, destination ", to.size());
   out[0] = with_axes_at(x, from, to);
@@ -96,10 +96,10 @@ Shape parts_of_axis(const Shape& sizes, std::int64_t extent, int axis) {
 
 void unflatten_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  const int axis = normalize_axis(use.words[0], x.rank(), "unflatten");
+  const int axis = normalize_axis(use.attributes[0], x.rank(), "unflatten");
   Shape shape;
   for (int i = 0; i < axis; ++i) shape.push_back(x.size(i));
-  for (const std::int64_t size : parts_of_axis(use.words.dims(1), x.size(axis), axis))
+  for (const std::int64_t size : parts_of_axis(use.attributes.dims(1), x.size(axis), axis))
     shape.push_back(size);
   for (int i = axis + 1; i < x.rank(); ++i) shape.push_back(x.size(i));
   out[0] = reshape(x, shape);
@@ -107,12 +107,12 @@ void unflatten_body(const Use& use, Tensor* out) {
 
 void rot90_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  constexpr Word kFirstTwo[] = {0, 1};
-  const List given = use.words.none(1) ? List{kFirstTwo, 2} : use.words.list(1);
+  constexpr Attribute kFirstTwo[] = {0, 1};
+  const List given = use.attributes.none(1) ? List{kFirstTwo, 2} : use.attributes.list(1);
   if (given.count != 2) fail(ErrorKind::value, "rot90: axes must be two, got ", given.count);
   need_rank(x, 2, "rot90");
   const std::vector<int> axes = listed_axes(given, x.rank(), "rot90");
-  switch ((use.words[0] % 4 + 4) % 4) {
+  switch ((use.attributes[0] % 4 + 4) % 4) {
     case 0: out[0] = view(x); break;
     case 1: out[0] = swap_axes(flipped(x, axes[1]), axes[0], axes[1]); break;
     case 2: out[0] = flipped(flipped(x, axes[0]), axes[1]); break;
@@ -122,7 +122,7 @@ void rot90_body(const Use& use, Tensor* out) {
 
 // ---- rolled ----
 
-Tensor rolled(const Tensor& x, int axis, Word shift) {
+Tensor rolled(const Tensor& x, int axis, Attribute shift) {
   const std::int64_t extent = x.size(axis);
   const std::int64_t rest = extent ? shift % extent : 0, by = rest < 0 ? rest + extent : rest;
   if (by == 0) return x;
@@ -131,14 +131,14 @@ Tensor rolled(const Tensor& x, int axis, Word shift) {
 
 void roll_body(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  const List shifts = use.words.list(0);
+  const List shifts = use.attributes.list(0);
   Tensor y = x;
-  if (use.words.none(1)) {
+  if (use.attributes.none(1)) {
     if (shifts.count != 1)
       fail(ErrorKind::value, "roll: ", shifts.count, " shifts need as many axes");
     y = rolled(reshape(x, {-1}), 0, shifts[0]);
   } else {
-    const std::vector<int> axes = listed_axes(use.words.list(1), x.rank(), "roll");
+    const std::vector<int> axes = listed_axes(use.attributes.list(1), x.rank(), "roll");
     if (shifts.count != 1 && shifts.count != static_cast<int>(axes.size()))
       fail(ErrorKind::value, "roll: ", shifts.count, " shifts for ", axes.size(), " axes");
     for (std::size_t i = 0; i < axes.size(); ++i)
@@ -179,7 +179,7 @@ void column_stack_body(const Use& use, Tensor* out) {
 void vander_body(const Use& use, Tensor* out) {
   const Tensor& given = use.in[0].tensor;
   if (given.rank() != 1) fail(ErrorKind::value, "vander: needs 1 dimension, got ", given.shape());
-  const std::int64_t count = use.words.none(0) ? given.size(0) : use.words[0];
+  const std::int64_t count = use.attributes.none(0) ? given.size(0) : use.attributes[0];
   if (count < 0) fail(ErrorKind::value, "vander: N is negative: ", count);
   if (count > std::numeric_limits<int>::max())
     fail(ErrorKind::value, "vander: N must be below 2^31, got ", count);
@@ -190,11 +190,12 @@ void vander_body(const Use& use, Tensor* out) {
     out[0] = copy(cut(expand_dims(x, 1), 1, {0, 1, 0}));
     return;
   }
-  std::vector<Operand> powers = {apply(kOnesLike, {x}, WordList(2).set(0, kNone).set(1, kNone))};
+  std::vector<Operand> powers = {
+      apply(kOnesLike, {x}, AttributeList(2).set(0, kNone).set(1, kNone))};
   while (static_cast<std::int64_t>(powers.size()) < count)
     powers.push_back(powers.size() == 1 ? x : powers.back().tensor * x);
-  if (!use.words.flag(1)) std::reverse(powers.begin(), powers.end());
-  apply(kStack, powers.data(), static_cast<int>(powers.size()), WordList(1).set(0, 1), out);
+  if (!use.attributes.flag(1)) std::reverse(powers.begin(), powers.end());
+  apply(kStack, powers.data(), static_cast<int>(powers.size()), AttributeList(1).set(0, 1), out);
 }
 
 }  // namespace
@@ -237,7 +238,7 @@ constexpr OpRecord kUnstack = {
     .flags = kFunction,
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
-      out[0] = with_axes_at(x, {normalize_axis(use.words[0], x.rank(), "unstack")}, {0});
+      out[0] = with_axes_at(x, {normalize_axis(use.attributes[0], x.rank(), "unstack")}, {0});
     }};
 constexpr OpRecord kUnflatten = {
     .name = "unflatten",

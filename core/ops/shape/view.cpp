@@ -104,9 +104,9 @@ Shape resolve(const Meta& x, Shape shape) {
 void infer_reshape(Call& call, Result* results) {
   const Meta& x = call.in[0];
   Result& y = results[0];
-  y.shape = resolve(x, call.words.dims(0));
+  y.shape = resolve(x, call.attributes.dims(0));
   y.dtype = x.dtype;
-  const Word copy = call.words[1];
+  const Attribute copy = call.attributes[1];
   if (copy != 1 && strides_as(x, y.shape, y.strides)) {
     y.alias = 0;
     return;
@@ -119,8 +119,8 @@ void infer_reshape(Call& call, Result* results) {
 // The axis order of a permutation; raises ValueError.
 struct Permutation {
   int from[kMaxRank], inverse[kMaxRank];
-  Permutation(const Words& words, int rank) {
-    const List axes = words.list(0);
+  Permutation(const Attributes& attributes, int rank) {
+    const List axes = attributes.list(0);
     if (axes.count != rank)
       fail(ErrorKind::value, "permute_dims: ", axes.count, " axes for ", rank, " dimensions");
     std::uint32_t seen = 0;  // bits of axes
@@ -136,7 +136,7 @@ struct Permutation {
 
 void infer_permute(Call& call, Result* results) {
   const Meta& x = call.in[0];
-  const Permutation order(call.words, x.rank());
+  const Permutation order(call.attributes, x.rank());
   Result& y = results[0];
   for (int i = 0; i < x.rank(); ++i) {
     y.shape.push_back(x.size(order.from[i]));
@@ -148,7 +148,7 @@ void infer_permute(Call& call, Result* results) {
 
 void infer_broadcast(Call& call, Result* results) {
   const Meta& x = call.in[0];
-  const Shape shape = call.words.dims(0);
+  const Shape shape = call.attributes.dims(0);
   const int lead = shape.rank() - x.rank();
   for (std::int64_t extent : shape)
     if (extent < 0) fail(ErrorKind::value, "broadcast_to: negative extent in ", shape);
@@ -170,27 +170,28 @@ std::int64_t stepped(std::int64_t stride, std::int64_t step) {
   return __builtin_mul_overflow(stride, step, &product) ? stride : product;
 }
 
-// Words of slices: a list of start, step and count for each axis; bits of axes that are dropped.
-void describe_slice(const Shape& shape, const Strides& strides, Words words, Result& y) {
-  const List ranges = words.list(0);
+// Attributes of slices: a list of start, step and count for each axis; bits of axes that are
+// dropped.
+void describe_slice(const Shape& shape, const Strides& strides, Attributes attributes, Result& y) {
+  const List ranges = attributes.list(0);
   for (int i = 0; i < shape.rank(); ++i) {
-    const Word start = ranges[3 * i], step = ranges[3 * i + 1], count = ranges[3 * i + 2];
+    const Attribute start = ranges[3 * i], step = ranges[3 * i + 1], count = ranges[3 * i + 2];
     if (count > 0) y.offset += start * strides[i];
-    if (words[1] >> i & 1) continue;
+    if (attributes[1] >> i & 1) continue;
     y.shape.push_back(count);
     y.strides.push_back(stepped(strides[i], step));
   }
 }
 void infer_slice(Call& call, Result* results) {
   const Meta& x = call.in[0];
-  describe_slice(*x.shape, *x.strides, call.words, results[0]);
+  describe_slice(*x.shape, *x.strides, call.attributes, results[0]);
   results[0].dtype = x.dtype;
   results[0].alias = 0;
 }
-bool quick_slice(const OpRecord&, const Operand* in, int, Words words, Tensor* out) {
+bool quick_slice(const OpRecord&, const Operand* in, int, Attributes attributes, Tensor* out) {
   const Tensor& x = in[0].tensor;
   Result y;
-  describe_slice(x.shape(), x.strides(), words, y);
+  describe_slice(x.shape(), x.strides(), attributes, y);
   out[0] = view_of(x, y.shape, y.strides, y.offset);
   return true;
 }
@@ -200,34 +201,34 @@ std::span<const std::int64_t> flat(std::span<const Range> ranges) {
   static_assert(sizeof(Range) == 3 * sizeof(std::int64_t));
   return {&ranges.data()->start, 3 * ranges.size()};
 }
-// The ranges that a slice and its transpose have in their words.
-std::vector<Range> ranges_of(Words words) {
+// The ranges that a slice and its transpose have in their attributes.
+std::vector<Range> ranges_of(Attributes attributes) {
   std::vector<Range> ranges;
-  const List list = words.list(0);
+  const List list = attributes.list(0);
   for (int i = 0; i < list.count; i += 3) ranges.push_back({list[i], list[i + 1], list[i + 2]});
   return ranges;
 }
 
 void slice_vjp(Vjp& v) {
-  const std::vector<Range> ranges = ranges_of(v.words());
+  const std::vector<Range> ranges = ranges_of(v.attributes());
   Shape window;
   for (const Range& range : ranges) window.push_back(range.count);
-  WordList words(2);
-  v.give(0, kUnslice, {v.words()[1] ? reshape(v.g(), window) : v.g()},
-         words.set_list(0, flat(ranges)).set_list(1, v.shape(0)));
+  AttributeList attributes(2);
+  v.give(0, kUnslice, {v.attributes()[1] ? reshape(v.g(), window) : v.g()},
+         attributes.set_list(0, flat(ranges)).set_list(1, v.shape(0)));
 }
 // What other slices of a tensor left is kept, so that a loop over its parts costs each part once.
 bool add_to_ranges(const Use& use, const Tensor& target) {
   const Tensor& x = use.in[0].tensor;
   if (x.dtype() != target.dtype()) return false;
-  Operand operands[] = {slice(target, ranges_of(use.words)), x};
+  Operand operands[] = {slice(target, ranges_of(use.attributes)), x};
   pointwise_in_place(PointwiseOp::add, operands);
   return true;
 }
 
 // Zeros of a shape with x in the ranges.
 void infer_unslice(Call& call, Result* results) {
-  results[0].shape = call.words.dims(1);
+  results[0].shape = call.attributes.dims(1);
   results[0].dtype = call.in[0].dtype;
 }
 
@@ -249,7 +250,7 @@ constexpr OpRecord kReshape = {
     .body =
         [](const Use& use, Tensor* out) {
           const Tensor x = copy(use.in[0].tensor);
-          out[0] = owned(reshape(x, use.words.dims(0)));
+          out[0] = owned(reshape(x, use.attributes.dims(0)));
         },
     .vjp = [](Vjp& v) { v.give(0, reshape(v.g(), v.shape(0))); },
     .shapes = 1};
@@ -267,7 +268,7 @@ constexpr OpRecord kPermuteDims = {
     .infer = infer_permute,
     .vjp = [](Vjp& v) {
       const int rank = v.g().rank();
-      const Permutation order(v.words(), rank);
+      const Permutation order(v.attributes(), rank);
       v.give(0, permute_dims(v.g(), {order.inverse, order.inverse + rank}));
     }};
 constexpr OpRecord kBroadcastTo = {
@@ -298,10 +299,10 @@ constexpr OpRecord kUnslice = {
     .body =
         [](const Use& use, Tensor* out) {
           const Tensor& x = use.in[0].tensor;
-          out[0] = zeros(use.words.dims(1), x.dtype());
-          copy_into(slice(out[0], ranges_of(use.words)), x);
+          out[0] = zeros(use.attributes.dims(1), x.dtype());
+          copy_into(slice(out[0], ranges_of(use.attributes)), x);
         },
-    .vjp = [](Vjp& v) { v.give(0, slice(v.g(), ranges_of(v.words()))); },
+    .vjp = [](Vjp& v) { v.give(0, slice(v.g(), ranges_of(v.attributes()))); },
     .add_into = add_to_ranges};
 constexpr OpRecord kExpandDims = {
     .name = "expand_dims",
@@ -315,7 +316,7 @@ constexpr OpRecord kExpandDims = {
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       Shape shape = x.shape();
-      shape.insert(normalize_axis(use.words[0], x.rank() + 1, "expand_dims"), 1);
+      shape.insert(normalize_axis(use.attributes[0], x.rank() + 1, "expand_dims"), 1);
       out[0] = reshape(x, shape);
     }};
 constexpr OpRecord kSqueeze = {.name = "squeeze",
@@ -330,11 +331,12 @@ constexpr OpRecord kSqueeze = {.name = "squeeze",
                                .flags = kFunction,
                                .body = [](const Use& use, Tensor* out) {
                                  const Tensor& x = use.in[0].tensor;
-                                 const std::uint32_t axes = use.words.axes(0, x.rank(), "squeeze");
+                                 const std::uint32_t axes =
+                                     use.attributes.axes(0, x.rank(), "squeeze");
                                  Shape shape;
                                  for (int i = 0; i < x.rank(); ++i) {
                                    const bool drops = axes >> i & 1;
-                                   if (!drops || (use.words.none(0) && x.size(i) != 1))
+                                   if (!drops || (use.attributes.none(0) && x.size(i) != 1))
                                      shape.push_back(x.size(i));
                                    else if (x.size(i) != 1)
                                      fail(ErrorKind::value, "squeeze: axis ", i, " of ", x.shape(),
@@ -342,24 +344,24 @@ constexpr OpRecord kSqueeze = {.name = "squeeze",
                                  }
                                  out[0] = reshape(x, shape);
                                }};
-constexpr OpRecord kFlip = {.name = "flip",
-                            .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
-                            .help =
-                                "Order reversed along axes (all by default), as a view.\n"
-                                "Shapes: x of any shape; the result has it.\n"
-                                "Types: all. Result: the same type.\n"
-                                "Source: Array API standard 2024.12.",
-                            .flags = kFunction,
-                            .body = [](const Use& use, Tensor* out) {
-                              const Tensor& x = use.in[0].tensor;
-                              const std::uint32_t flipped = use.words.axes(0, x.rank(), "flip");
-                              std::vector<Range> ranges;
-                              for (int i = 0; i < x.rank(); ++i)
-                                ranges.push_back(flipped >> i & 1
-                                                     ? Range{x.size(i) - 1, -1, x.size(i)}
-                                                     : Range{0, 1, x.size(i)});
-                              out[0] = slice(x, ranges);
-                            }};
+constexpr OpRecord kFlip = {
+    .name = "flip",
+    .signature = "(x: Tensor, axis: Axes = None) -> Tensor",
+    .help =
+        "Order reversed along axes (all by default), as a view.\n"
+        "Shapes: x of any shape; the result has it.\n"
+        "Types: all. Result: the same type.\n"
+        "Source: Array API standard 2024.12.",
+    .flags = kFunction,
+    .body = [](const Use& use, Tensor* out) {
+      const Tensor& x = use.in[0].tensor;
+      const std::uint32_t flipped = use.attributes.axes(0, x.rank(), "flip");
+      std::vector<Range> ranges;
+      for (int i = 0; i < x.rank(); ++i)
+        ranges.push_back(flipped >> i & 1 ? Range{x.size(i) - 1, -1, x.size(i)}
+                                          : Range{0, 1, x.size(i)});
+      out[0] = slice(x, ranges);
+    }};
 constexpr OpRecord kTranspose = {
     .name = "transpose",
     .signature = "(x: Tensor, axis0: Axes = None, axis1: int | None = None) -> Tensor",
@@ -377,36 +379,38 @@ constexpr OpRecord kTranspose = {
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       const int rank = x.rank();
-      if (use.words.none(1)) {
+      if (use.attributes.none(1)) {
         std::vector<std::int64_t> order;
-        if (use.words.none(0))
+        if (use.attributes.none(0))
           for (int i = rank; i-- > 0;) order.push_back(i);
         else
-          order.assign(use.words.list(0).begin(), use.words.list(0).end());
+          order.assign(use.attributes.list(0).begin(), use.attributes.list(0).end());
         out[0] = permute_dims(x, order);
         return;
       }
-      if (use.words.none(0) || use.words.list(0).count != 1)
+      if (use.attributes.none(0) || use.attributes.list(0).count != 1)
         fail(ErrorKind::value,
              "transpose: axis1 is swapped with one axis0; the order of all axes "
              "stands alone");
-      out[0] = swap_axes(x, normalize_axis(use.words.list(0)[0], rank, "transpose"),
-                         normalize_axis(use.words[1], rank, "transpose"));
+      out[0] = swap_axes(x, normalize_axis(use.attributes.list(0)[0], rank, "transpose"),
+                         normalize_axis(use.attributes[1], rank, "transpose"));
     }};
 namespace {
 
-// Words: axis, size and step of the windows.
+// Attributes: axis, size and step of the windows.
 struct Windows {
   int axis;
   std::int64_t size, step;
-  Windows(Words words, int rank)
-      : axis(normalize_axis(words[0], rank, "unfold")), size(words[1]), step(words[2]) {}
+  Windows(Attributes attributes, int rank)
+      : axis(normalize_axis(attributes[0], rank, "unfold")),
+        size(attributes[1]),
+        step(attributes[2]) {}
   std::int64_t count(std::int64_t extent) const { return (extent - size) / step + 1; }
 };
 
 void infer_windows(Call& call, Result* results) {
   const Meta& x = call.in[0];
-  const Windows windows(call.words, x.rank());
+  const Windows windows(call.attributes, x.rank());
   const std::int64_t extent = x.size(windows.axis);
   if (windows.size < 0 || windows.size > extent)
     fail(ErrorKind::value, "unfold: windows of ", windows.size, " along an axis of ", extent);
@@ -423,16 +427,16 @@ void infer_windows(Call& call, Result* results) {
   y.alias = 0;
 }
 
-// Words: those of the windows, and the shape of what they are of.
+// Attributes: those of the windows, and the shape of what they are of.
 void infer_sum_windows(Call& call, Result* results) {
-  results[0].shape = call.words.dims(3);
+  results[0].shape = call.attributes.dims(3);
   results[0].dtype = call.in[0].dtype;
 }
 // One step for each window, or for each place in windows, whichever are fewer.
 void sum_windows(const Use& use, Tensor* out) {
   const Tensor& x = use.in[0].tensor;
-  const Shape shape = use.words.dims(3);
-  const Windows windows(use.words, shape.rank());
+  const Shape shape = use.attributes.dims(3);
+  const Windows windows(use.attributes, shape.rank());
   out[0] = zeros(shape, x.dtype());
   std::vector<Range> to, from;
   for (std::int64_t extent : shape) to.push_back({0, 1, extent});
@@ -464,10 +468,10 @@ constexpr OpRecord kWindowsAlong = {
     .infer = infer_windows,
     .vjp =
         [](Vjp& v) {
-          WordList words(4);
-          for (int i = 0; i < 3; ++i) words.set(i, v.words()[i]);
+          AttributeList attributes(4);
+          for (int i = 0; i < 3; ++i) attributes.set(i, v.attributes()[i]);
           const Shape shape = v.shape(0);
-          v.give(0, kSumWindows, {v.g()}, words.set_list(3, shape));
+          v.give(0, kSumWindows, {v.g()}, attributes.set_list(3, shape));
         },
     .shapes = 1};
 constexpr OpRecord kSumWindows = {
@@ -477,12 +481,12 @@ constexpr OpRecord kSumWindows = {
     .infer = infer_sum_windows,
     .body = sum_windows,
     .vjp = [](Vjp& v) {
-      WordList words(3);
-      for (int i = 0; i < 3; ++i) words.set(i, v.words()[i]);
-      v.give(0, kWindowsAlong, {v.g()}, words);
+      AttributeList attributes(3);
+      for (int i = 0; i < 3; ++i) attributes.set(i, v.attributes()[i]);
+      v.give(0, kWindowsAlong, {v.g()}, attributes);
     }};
 Tensor windows_along(const Tensor& x, std::int64_t axis, std::int64_t size, std::int64_t step) {
-  return apply(kWindowsAlong, {x}, WordList(3).set(0, axis).set(1, size).set(2, step));
+  return apply(kWindowsAlong, {x}, AttributeList(3).set(0, axis).set(1, size).set(2, step));
 }
 constexpr OpRecord kFlatten = {
     .name = "flatten",
@@ -498,11 +502,11 @@ constexpr OpRecord kFlatten = {
     .body = [](const Use& use, Tensor* out) {
       const Tensor& x = use.in[0].tensor;
       if (x.rank() == 0) return static_cast<void>(out[0] = reshape(x, {1}));
-      const int first = normalize_axis(use.words[0], x.rank(), "flatten"),
-                last = normalize_axis(use.words[1], x.rank(), "flatten");
+      const int first = normalize_axis(use.attributes[0], x.rank(), "flatten"),
+                last = normalize_axis(use.attributes[1], x.rank(), "flatten");
       if (first > last)
-        fail(ErrorKind::value, "flatten: start axis ", use.words[0], " is behind end axis ",
-             use.words[1]);
+        fail(ErrorKind::value, "flatten: start axis ", use.attributes[0], " is behind end axis ",
+             use.attributes[1]);
       Shape shape;
       for (int i = 0; i < x.rank(); ++i) {
         if (i > first && i <= last)
@@ -527,17 +531,17 @@ Tensor owned(Tensor view) {
 }
 
 Tensor reshape(const Tensor& x, const Shape& shape, bool copy_allowed) {
-  return apply(kReshape, {x}, WordList(2).set_list(0, shape).set(1, copy_allowed ? kNone : 0));
+  return apply(kReshape, {x}, AttributeList(2).set_list(0, shape).set(1, copy_allowed ? kNone : 0));
 }
 Tensor permute_dims(const Tensor& x, const std::vector<std::int64_t>& axes) {
-  return apply(kPermuteDims, {x}, WordList(1).set_list(0, axes));
+  return apply(kPermuteDims, {x}, AttributeList(1).set_list(0, axes));
 }
 Tensor swap_axes(const Tensor& x, int a, int b) {
   std::int64_t order[kMaxRank];
   for (int i = 0; i < x.rank(); ++i) order[i] = i;
   std::swap(order[a], order[b]);
   return apply(kPermuteDims, {x},
-               WordList(1).set_list(0, std::span(order, static_cast<std::size_t>(x.rank()))));
+               AttributeList(1).set_list(0, std::span(order, static_cast<std::size_t>(x.rank()))));
 }
 Tensor broadcast_operand(const Tensor& x, const Shape& shape) {
   return x.shape() == shape ? x : broadcast_to(x, shape);
@@ -549,16 +553,16 @@ Tensor without_repeats(const Tensor& x) {
   return once == x.shape() ? x : view_of(x, once, x.strides());
 }
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
-  return apply(kBroadcastTo, {x}, WordList(1).set_list(0, shape));
+  return apply(kBroadcastTo, {x}, AttributeList(1).set_list(0, shape));
 }
 Tensor expand_dims(const Tensor& x, std::int64_t axis) {
-  return apply(kExpandDims, {x}, WordList(1).set(0, axis));
+  return apply(kExpandDims, {x}, AttributeList(1).set(0, axis));
 }
 Tensor squeeze(const Tensor& x, const std::vector<std::int64_t>& axes) {
-  return apply(kSqueeze, {x}, WordList(1).set_list(0, axes));
+  return apply(kSqueeze, {x}, AttributeList(1).set_list(0, axes));
 }
 Tensor slice(const Tensor& x, std::span<const Range> ranges, std::uint32_t dropped) {
-  return apply(kSlice, {x}, WordList(2).set_list(0, flat(ranges)).set(1, dropped));
+  return apply(kSlice, {x}, AttributeList(2).set_list(0, flat(ranges)).set(1, dropped));
 }
 
 }  // namespace tw

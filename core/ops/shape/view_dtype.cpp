@@ -13,7 +13,7 @@ namespace {
 void infer_view_dtype(Call& call, Result* results) {
   const Meta& x = call.in[0];
   Result& y = results[0];
-  y.dtype = call.words.dtype(0);
+  y.dtype = call.attributes.dtype(0);
   if (is_bool(y.dtype))
     fail(ErrorKind::type, "view: bytes other than 0 and 1 are no bool; compare with != 0");
   y.shape = *x.shape;
@@ -63,7 +63,7 @@ constexpr OpRecord kViewDtype = {
     .rewrite =
         [](const Use& use, Tensor* out) {
           const Tensor& x = use.in[0].tensor;
-          const DType to = use.words.dtype(0);
+          const DType to = use.attributes.dtype(0);
           if (x.dtype() == to) {
             out[0] = x;
             return true;
@@ -77,7 +77,7 @@ constexpr OpRecord kViewDtype = {
     .infer = infer_view_dtype};
 
 Tensor view_dtype(const Tensor& x, DType dtype) {
-  return apply(kViewDtype, {x}, WordList(1).set(0, word_of(dtype)));
+  return apply(kViewDtype, {x}, AttributeList(1).set(0, attribute_of(dtype)));
 }
 
 }  // namespace tw

@@ -111,10 +111,10 @@ Problem& set_up(const Call& call, void* problem) {
   Problem& p = *new (problem) Problem{};
   p.dtype = call.in[0].dtype;
   int64_t* const lists[] = {p.kernel, p.stride, p.dilation, p.before, p.x, p.y};
-  const int axes = call.words.list(0).count;
+  const int axes = call.attributes.list(0).count;
   for (int i = 0; i < 6; ++i)
     for (int d = 0; d < 3; ++d)
-      lists[i][d] = d < 3 - axes ? i != 3 : call.words.list(i)[d - (3 - axes)];
+      lists[i][d] = d < 3 - axes ? i != 3 : call.attributes.list(i)[d - (3 - axes)];
   p.planes = 1;
   for (int i = 0; i < call.in[0].rank() - axes; ++i) p.planes *= call.in[0].size(i);
   return p;
@@ -133,13 +133,13 @@ void join_rows(Problem& p) {
 }
 void set_up_max(const Call& call, void* problem) {
   Problem& p = set_up(call, problem);
-  p.indexed = call.words.flag(6);
+  p.indexed = call.attributes.flag(6);
   join_rows(p);
 }
 void set_up_mean(const Call& call, void* problem) {
   Problem& p = set_up(call, problem);
-  p.include_padding = call.words.flag(6);
-  p.divisor = call.words[7];
+  p.include_padding = call.attributes.flag(6);
+  p.divisor = call.attributes[7];
   join_rows(p);
 }
 void bind_max(void* problem, void* const* at) {
@@ -169,7 +169,7 @@ struct PlaceProblem {
 };
 void set_up_places(const Call& call, const Meta& wide, void* problem) {
   const Meta& places = call.in[1];
-  const int space = call.words.list(0).count;
+  const int space = call.attributes.list(0).count;
   PlaceProblem& p = *new (problem) PlaceProblem{};
   p.dtype = call.in[0].dtype;
   p.planes = p.size = p.places = 1;

@@ -242,21 +242,21 @@ const char* refuses(const Call& call) {
   return dtype == DType::float32 || dtype == DType::float64 ? nullptr : kTooNarrow;
 }
 
-// Words: image, size, method, align_corners, antialias, the scales of three axes, transposed.
+// Attributes: image, size, method, align_corners, antialias, the scales of three axes, transposed.
 void set_up(const Call& call, void* problem) {
   Problem& p = *new (problem) Problem{};
   p.dtype = call.in[0].dtype;
-  const List image = call.words.list(0), size = call.words.list(1);
+  const List image = call.attributes.list(0), size = call.attributes.list(1);
   const int missing = 3 - image.count;
   for (int d = 0; d < 3; ++d) {
     p.image[d] = d < missing ? 1 : image[d - missing];
     p.size[d] = d < missing ? 1 : size[d - missing];
-    p.scale[d] = d < missing ? 0 : call.words.real(5 + d - missing);
+    p.scale[d] = d < missing ? 0 : call.attributes.real(5 + d - missing);
   }
-  p.method = static_cast<int>(call.words[2]);
-  p.align_corners = call.words.flag(3);
-  p.antialias = call.words.flag(4);
-  p.transposed = call.words.flag(8);
+  p.method = static_cast<int>(call.attributes[2]);
+  p.align_corners = call.attributes.flag(3);
+  p.antialias = call.attributes.flag(4);
+  p.transposed = call.attributes.flag(8);
   p.planes = 1;
   for (int i = 0; i < call.in[0].rank() - image.count; ++i) p.planes *= call.in[0].size(i);
 }

@@ -18,7 +18,7 @@ const char* refuses(const Call& call) {
   const DType dtype = call.in[0].dtype;
   return dtype == DType::float32 || dtype == DType::float64 ? nullptr : kTooNarrow;
 }
-// Words: kernel, stride, dilation, padding, sizes of the image.
+// Attributes: kernel, stride, dilation, padding, sizes of the image.
 void set_up_with(const Call& call, const Meta& image, const Meta& columns, void* problem) {
   Problem& p = *new (problem) Problem{};
   p.dtype = image.dtype;
@@ -26,7 +26,7 @@ void set_up_with(const Call& call, const Meta& image, const Meta& columns, void*
   int64_t* const lists[] = {p.kernel, p.stride, p.dilation, p.before, p.x};
   for (int i = 0; i < 5; ++i) {
     lists[i][0] = i != 3;
-    for (int d = 0; d < 2; ++d) lists[i][d + 1] = call.words.list(i)[d];
+    for (int d = 0; d < 2; ++d) lists[i][d + 1] = call.attributes.list(i)[d];
   }
   for (int d = 0; d < 3; ++d)
     p.y[d] = (p.x[d] + 2 * p.before[d] - p.dilation[d] * (p.kernel[d] - 1) - 1) / p.stride[d] + 1;
