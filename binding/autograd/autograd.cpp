@@ -161,7 +161,7 @@ nb::list linear_gradients(nb::list outputs, nb::list inputs, nb::list seeds) {
 }
 
 // What a graph that was recorded before adds to the grad of `before` goes to `now`, which stands
-// for the same object: in its type, on its device, and its hooks hear of it.
+// for the same object: in its type, on its device, and its hooks see it.
 void follow_gradients(const Tensor& before, const Tensor& now) {
   before.extras().grad_hooks.add([now](const Tensor& leaf) {
     const Tensor arrived = std::exchange(leaf->extras->grad, Tensor());

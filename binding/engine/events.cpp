@@ -87,7 +87,7 @@ class Observing {
     else
       observe(observer_);
   }
-  // One that is dropped must not be told for ever.
+  // One that is dropped must not be notified for ever.
   ~Observing() {
     end();
     observer_->stop();
@@ -129,8 +129,8 @@ std::string position_of(PyFrameObject* frame) {
 }
 
 // The innermost line of the running Python program that is not the package's own. Runs no Python
-// code, and lets neither the collector nor signals or other threads in: events are told while locks
-// are held and while memory is being released.
+// code, and lets neither the collector nor signals or other threads in: events are published while
+// locks are held and while memory is being released.
 std::string python_position() {
   if (!PyGILState_Check()) return "";
   const bool collected = PyGC_Disable();
@@ -200,7 +200,7 @@ void bind_events(nb::module_& m) {
   source_position = python_position;
   source_line = python_line;
   nb::class_<Observing>(m, "_Observing",
-                        "Hears events of some kinds, of the thread that makes it or of all.")
+                        "Observes events of some kinds, of the thread that makes it or of all.")
       .def(
           "__init__",
           [](Observing* self, const std::vector<std::string>& kinds, bool alone, bool everywhere,
@@ -210,11 +210,11 @@ void bind_events(nb::module_& m) {
           },
           "kinds"_a = std::vector<std::string>{"op"}, "alone"_a = false, "everywhere"_a = false,
           "capacity"_a = std::numeric_limits<std::int64_t>::max())
-      .def("stop", &Observing::stop, "Ends it, on any thread; what was heard.")
+      .def("stop", &Observing::stop, "Ends it, on any thread; what was observed.")
       .def_prop_ro("dropped", &Observing::dropped, "Oldest events that did not fit the capacity.")
       .def_prop_ro("began_ns", &Observing::began_ns);
   m.def("_set_package_folder", [](std::string path) { package_folder = std::move(path); });
-  m.def("_observed", observed, "Whether anybody hears what this thread does.");
+  m.def("_observed", observed, "Whether anybody observes what this thread does.");
   m.def("_set_module", set_module, "path"_a,
         "Names the module whose forward this thread runs; returns the name before.");
 }

@@ -36,7 +36,7 @@ void accumulate(Tensor& into, Tensor g) {
 // A leaf with hooks: they see the sum of what a pass brings, `alone`. Where the leaf has a grad,
 // the same terms are added to that one by one too, as without hooks: `together` is the grad to be,
 // unless a hook changes something. So looking on changes no bit.
-struct Heard {
+struct HookedLeaf {
   Tensor leaf, alone;
   Tensor before, together;    // empty where there is no grad
   std::uint32_t version = 0;  // of `before`
@@ -53,7 +53,7 @@ struct Heard {
 
 class Walk final : public Waiting {
  public:
-  // `planned` is told of each node before it is visited.
+  // `planned` gets each node before it is visited.
   Walk(BackwardOptions options, const std::vector<Tensor>& lent, PlannedPass* planned)
       : options_(options),
         pass_(++last_pass()),
@@ -91,17 +91,17 @@ class Walk final : public Waiting {
       heap_.pop_back();
       visit(*node);
     }
-    for (Heard& heard : heard_) {
+    for (HookedLeaf& hooked : hooked_) {
       begin_step();
-      const Tensor leaf = heard.leaf;
-      if (heard.alone) finish(heard);
+      const Tensor leaf = hooked.leaf;
+      if (hooked.alone) finish(hooked);
       if (!capturing_ && !dry_ && !leaf->extras->grad_hooks.empty()) run_grad_hooks(leaf);
     }
   }
 
   bool add(const Edge& edge, const Use& use) override {
     if (edge.leaf && has_hooks(edge.leaf)) [[unlikely]]
-      return add_heard(edge, use);
+      return add_hooked(edge, use);
     if (held_functions && passes_on(edge.node)) [[unlikely]]
       return add_tapped(edge, use);
     Tensor* const place = gradient_at(edge);
@@ -268,8 +268,8 @@ class Walk final : public Waiting {
   }
   Tensor* state_at(const Edge& edge) {
     if (!edge.leaf || !has_hooks(edge.leaf)) return gradient_at(edge);
-    const auto found = heard_index_.find(edge.leaf.get());
-    return found == heard_index_.end() ? nullptr : &heard_[found->second].alone;
+    const auto found = hooked_index_.find(edge.leaf.get());
+    return found == hooked_index_.end() ? nullptr : &hooked_[found->second].alone;
   }
   Tap* tap_at(const Edge& edge) {
     const auto found = taps_.find(&static_cast<Node*>(edge.node.get())->places[edge.result]);
@@ -281,10 +281,10 @@ class Walk final : public Waiting {
     const Tensor* const state = state_at(edge);
     states.take(state ? *state : Tensor());
     if (edge.leaf && has_hooks(edge.leaf)) {
-      const auto found = heard_index_.find(edge.leaf.get());
-      states.take(found != heard_index_.end() ? heard_[found->second].together
-                  : capturing_                ? Tensor()
-                                              : grad_now(*edge.leaf.get()));
+      const auto found = hooked_index_.find(edge.leaf.get());
+      states.take(found != hooked_index_.end() ? hooked_[found->second].together
+                  : capturing_                 ? Tensor()
+                                               : grad_now(*edge.leaf.get()));
     } else if (passes_on(edge.node)) {
       if (const Tap* const tap = tap_at(edge))
         for (const Tensor& each : tap->together) states.take(each);
@@ -296,8 +296,8 @@ class Walk final : public Waiting {
     Tensor* const state = state_at(edge);
     if (state && *states) *state = *states;
     if (edge.leaf && has_hooks(edge.leaf)) {
-      const auto found = heard_index_.find(edge.leaf.get());
-      if (found != heard_index_.end() && states[1]) heard_[found->second].together = states[1];
+      const auto found = hooked_index_.find(edge.leaf.get());
+      if (found != hooked_index_.end() && states[1]) hooked_[found->second].together = states[1];
     } else if (passes_on(edge.node)) {
       if (Tap* const tap = tap_at(edge))
         std::copy_n(states + 1, tap->together.size(), tap->together.begin());
@@ -356,10 +356,10 @@ class Walk final : public Waiting {
 
   void arrive(const Edge& edge, Tensor g) {
     const Tensor& leaf = edge.leaf;
-    if (leaf->extras && leaf->extras->hears_gradient()) [[unlikely]] {
+    if (leaf->extras && leaf->extras->has_gradient_hooks()) [[unlikely]] {
       if (capturing_ && !captures_.contains(leaf.get())) return;
-      Heard& heard = heard_at(leaf);
-      if (has_hooks(leaf)) return wait(heard, std::move(g));
+      HookedLeaf& hooked = hooked_at(leaf);
+      if (has_hooks(leaf)) return wait(hooked, std::move(g));
     }
     add_to(leaf, std::move(g));
   }
@@ -367,28 +367,28 @@ class Walk final : public Waiting {
   bool has_hooks(const Tensor& leaf) const {
     return options_.hooks && leaf->extras && !leaf->extras->backward_hooks.empty();
   }
-  // The entry of a leaf that hears of its gradient, made as the first term arrives.
-  Heard& heard_at(const Tensor& leaf) {
-    const auto [found, is_new] = heard_index_.try_emplace(leaf.get(), heard_.size());
-    if (!is_new) return heard_[found->second];
-    Heard& heard = heard_.emplace_back();
-    heard.leaf = leaf;
-    if (!capturing_ && has_hooks(leaf)) heard.begin(grad_now(*leaf.get()));
-    return heard;
+  // The entry of a leaf with hooks, made as the first term arrives.
+  HookedLeaf& hooked_at(const Tensor& leaf) {
+    const auto [found, is_new] = hooked_index_.try_emplace(leaf.get(), hooked_.size());
+    if (!is_new) return hooked_[found->second];
+    HookedLeaf& hooked = hooked_.emplace_back();
+    hooked.leaf = leaf;
+    if (!capturing_ && has_hooks(leaf)) hooked.begin(grad_now(*leaf.get()));
+    return hooked;
   }
 
   // A leaf may have consumers anywhere on the tape: its gradient is complete when the walk ends.
-  static void wait(Heard& heard, Tensor g) {
-    if (heard.together) accumulate(heard.together, g);
-    accumulate(heard.alone, std::move(g));
+  static void wait(HookedLeaf& hooked, Tensor g) {
+    if (hooked.together) accumulate(hooked.together, g);
+    accumulate(hooked.alone, std::move(g));
   }
 
-  bool add_heard(const Edge& edge, const Use& use) {
+  bool add_hooked(const Edge& edge, const Use& use) {
     if (capturing_ && !captures_.contains(edge.leaf.get())) return false;
-    Heard& heard = heard_at(edge.leaf);
-    if (!heard.together) return heard.alone && add_into(heard.alone, edge, use);
-    if (!add_into(heard.together, edge, use)) return false;
-    add_or_start(heard.alone, edge, use);
+    HookedLeaf& hooked = hooked_at(edge.leaf);
+    if (!hooked.together) return hooked.alone && add_into(hooked.alone, edge, use);
+    if (!add_into(hooked.together, edge, use)) return false;
+    add_or_start(hooked.alone, edge, use);
     return true;
   }
   // Of an op that could be added elsewhere.
@@ -405,18 +405,18 @@ class Walk final : public Waiting {
     return use.op.add_into(use, place);
   }
 
-  void finish(Heard& heard) {
-    if (!has_hooks(heard.leaf)) return add_to(heard.leaf, std::move(heard.alone));
-    const Tensor g = seen_by(heard.leaf->extras->backward_hooks, heard.alone, "leaf");
-    const bool unchanged = g.is(heard.alone);
-    heard.alone = Tensor();
+  void finish(HookedLeaf& hooked) {
+    if (!has_hooks(hooked.leaf)) return add_to(hooked.leaf, std::move(hooked.alone));
+    const Tensor g = seen_by(hooked.leaf->extras->backward_hooks, hooked.alone, "leaf");
+    const bool unchanged = g.is(hooked.alone);
+    hooked.alone = Tensor();
     const LockKept kept;
-    if (!capturing_ && unchanged && heard.still(grad_now(*heard.leaf.get()))) {
-      grad_of(*heard.leaf.get()) = std::move(heard.together);
+    if (!capturing_ && unchanged && hooked.still(grad_now(*hooked.leaf.get()))) {
+      grad_of(*hooked.leaf.get()) = std::move(hooked.together);
       return;
     }
-    heard.before = heard.together = Tensor();
-    add_to(heard.leaf, g);
+    hooked.before = hooked.together = Tensor();
+    add_to(hooked.leaf, g);
   }
 
   void add_to(const Tensor& leaf, Tensor g) {
@@ -465,7 +465,7 @@ class Walk final : public Waiting {
       const auto found = captures_.find(leaf);
       return found == captures_.end() ? nullptr : &captured[found->second[0]];
     }
-    if (leaf->extras && !leaf->extras->grad_hooks.empty()) heard_at(edge.leaf);
+    if (leaf->extras && !leaf->extras->grad_hooks.empty()) hooked_at(edge.leaf);
     if (modes.capture) modes.capture->note_gradient(*leaf);
     if (dry_ && dry_grads_.contains(leaf)) return &dry_grads_[leaf];
     return leaf->extras ? &leaf->extras->grad : nullptr;
@@ -521,8 +521,8 @@ class Walk final : public Waiting {
   PlannedPass* planned_;
   std::unordered_map<const TensorHeader*, Tensor> dry_grads_;
   std::vector<Node*> heap_, touched_;
-  std::vector<Heard> heard_;  // in order of arrival
-  std::unordered_map<const TensorHeader*, std::size_t> heard_index_;
+  std::vector<HookedLeaf> hooked_;  // in order of arrival
+  std::unordered_map<const TensorHeader*, std::size_t> hooked_index_;
   std::unordered_map<const ResultPlace*, Tap> taps_;
   std::vector<Tensor> own_seeds_;
   const std::vector<Tensor>& lent_;  // by the caller, to start from

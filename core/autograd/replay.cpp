@@ -150,9 +150,9 @@ void Captured::run(const std::vector<Tensor>& inputs, const std::vector<Ref<Stor
 
 // ---- replaying as one launch ----
 
-// Ops are observed one by one, so not where somebody hears of them.
+// Ops are observed one by one, so not where an observer listens.
 bool Captured::runs_as_one() const {
-  return device_ && device_->record && !modes.dry_run && !heard(kinds_of(EventKind::op));
+  return device_ && device_->record && !modes.dry_run && !is_observed(kinds_of(EventKind::op));
 }
 
 bool Captured::is_in_graph(std::size_t call) const { return !calls_[call].lowering->reads_host; }

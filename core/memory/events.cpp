@@ -13,7 +13,7 @@
 
 namespace tw {
 
-std::atomic<EventKinds> heard_everywhere{0};
+std::atomic<EventKinds> observed_everywhere{0};
 std::string (*source_position)() = nullptr;
 const char* (*source_line)() = nullptr;
 void (*tell_late_events)() = nullptr;
@@ -44,7 +44,7 @@ Place& place() {
 struct Everywhere {
   std::mutex mutex;
   Observers observers;
-  // While memory is heard: bytes of all tensors, and the numbers of their blocks.
+  // While memory is observed: bytes of all tensors, and the numbers of their blocks.
   std::int64_t live_bytes = 0;
   std::unordered_map<const void*, std::uint64_t> numbers;
   std::uint64_t last_number = 0;
@@ -55,7 +55,7 @@ struct Everywhere {
       live_bytes = pool_stats().live_bytes;
       numbers.clear();
     }
-    heard_everywhere = kinds;
+    observed_everywhere = kinds;
   }
 };
 
@@ -85,20 +85,20 @@ std::int64_t now_ns() {
 
 // ---- observers ----
 
-void Observer::hear(const Event& event) {
+void Observer::on_event(const Event& event) {
   if (!(options.kinds & kinds_of(event.kind))) return;
   const std::lock_guard lock(mutex_);
   if (stopped_) return;
-  heard_.push_back(event);
-  if (heard_.size() <= options.capacity) return;
-  heard_.pop_front();
+  observed_.push_back(event);
+  if (observed_.size() <= options.capacity) return;
+  observed_.pop_front();
   ++dropped_;
 }
 
 std::deque<Event> Observer::stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
-  return std::move(heard_);
+  return std::move(observed_);
 }
 
 bool Observer::stopped() const {
@@ -129,7 +129,7 @@ void Observers::remove(const Observer* observer) {
 bool Observers::tell(const Event& event) {
   if (std::erase_if(list_, [](const auto& each) { return each->stopped(); })) sum_up();
   for (auto each = list_.rbegin(); each != list_.rend(); ++each) {
-    (*each)->hear(event);
+    (*each)->on_event(event);
     if ((*each)->options.alone) return true;
   }
   return false;
@@ -162,7 +162,7 @@ void publish(Event& event) {
   if (!event.thread) locate(event);
   bool alone = false;
   if (modes.observers) tell_own(event, alone);
-  if (alone || !(heard_everywhere & kinds_of(event.kind))) return;
+  if (alone || !(observed_everywhere & kinds_of(event.kind))) return;
   Everywhere& all = everywhere();
   const std::lock_guard lock(all.mutex);
   all.observers.tell(event);

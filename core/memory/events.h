@@ -1,5 +1,5 @@
 // What happens while a program runs, as one stream of events: ops, tasks, and what happens to the
-// memory of tensors. Observers hear it, of one thread (`explain`) or of all (logs of memory,
+// memory of tensors. Observers get it, of one thread (`explain`) or of all (logs of memory,
 // profiles); while nobody does, nothing is gathered.
 #pragma once
 #include <atomic>
@@ -75,17 +75,17 @@ struct Event {
 // Nanoseconds of the steady clock.
 std::int64_t now_ns();
 
-// Keeps what it hears until it is stopped, on any thread.
+// Keeps what it observes until it is stopped, on any thread.
 class Observer {
  public:
   struct Options {
     EventKinds kinds = kinds_of(EventKind::op);
-    bool alone = false;  // observers that were there before hear nothing meanwhile
+    bool alone = false;  // observers that were there before get nothing meanwhile
     std::size_t capacity = static_cast<std::size_t>(-1);  // events; the oldest go first
   };
   explicit Observer(const Options& options) : options(options) {}
-  void hear(const Event& event);
-  // What was heard, in the order in which it ended; nothing is heard from then on.
+  void on_event(const Event& event);
+  // What was observed, in the order in which it ended; nothing is from then on.
   std::deque<Event> stop();
   bool stopped() const;
   std::int64_t dropped() const;
@@ -95,7 +95,7 @@ class Observer {
 
  private:
   mutable std::mutex mutex_;
-  std::deque<Event> heard_;
+  std::deque<Event> observed_;
   std::int64_t dropped_ = 0;
   bool stopped_ = false;
 };
@@ -119,22 +119,22 @@ class Observers {
 // Those of all threads.
 void observe_everywhere(std::shared_ptr<Observer> observer);
 void stop_observing_everywhere(const Observer* observer);
-extern std::atomic<EventKinds> heard_everywhere;
+extern std::atomic<EventKinds> observed_everywhere;
 
 // Asked by every op.
 inline bool observed() {
-  return heard_everywhere.load(std::memory_order_relaxed) || modes.observers;
+  return observed_everywhere.load(std::memory_order_relaxed) || modes.observers;
 }
-inline bool heard(EventKinds kinds) {
+inline bool is_observed(EventKinds kinds) {
   const EventKinds own = modes.observers ? modes.observers->kinds() : EventKinds{0};
-  return (heard_everywhere.load(std::memory_order_relaxed) | own) & kinds;
+  return (observed_everywhere.load(std::memory_order_relaxed) | own) & kinds;
 }
 
 // Adds what the thread knows: where it is in the program.
 void locate(Event& event);
-// The same where that was not done, and tells who hears the kind.
+// The same where that was not done, and notifies who observes the kind.
 void publish(Event& event);
-// Tells what devices have done and nobody was told of yet, once it is done; installed by their
+// Publishes what devices have done and is not published yet, once it is done; installed by their
 // floor.
 extern void (*tell_late_events)();
 // Where the user's program is, as "file:line"; installed by the frontend. The second is a text that
@@ -170,10 +170,10 @@ extern void (*end_op_range)();
 // Whether this thread does; returns what was before.
 bool set_op_ranges(bool wanted);
 
-// ---- memory: heard by observers of all threads alone, as any thread may release a block ----
+// ---- memory: seen by observers of all threads alone, as any thread may release a block ----
 
 inline bool logs_memory() {
-  return heard_everywhere.load(std::memory_order_relaxed) & kMemoryEvents;
+  return observed_everywhere.load(std::memory_order_relaxed) & kMemoryEvents;
 }
 // The tensor that the thread's next allocation is for.
 void announce_tensor(std::string description);

@@ -1,5 +1,5 @@
 // The end of a launch: on the thread's device, without the frontend's lock where the work is long;
-// who observes hears of what ran.
+// observers are notified of what ran.
 #pragma once
 
 #include "core/memory/events.h"
@@ -51,7 +51,7 @@ class LockKept {
 };
 
 // Runs `run()` as the computation of one op. `describe(event)` fills in the event's texts and is
-// called only while somebody hears of ops. A signal's handler may end what `makes_results` alone,
+// called only while ops are observed. A signal's handler may end what `makes_results` alone,
 // without changing anything that is held.
 template <class Run, class Describe> inline void run_prepared(const Estimate& estimate, Run&& run,
                                                               Describe&& describe,
@@ -64,7 +64,7 @@ template <class Run, class Describe> inline void run_prepared(const Estimate& es
     if (modes.dry_run) return;
     if (active_device().computes) run();
   };
-  if (!heard(kinds_of(EventKind::op)) || modes.dry_run) [[likely]]
+  if (!is_observed(kinds_of(EventKind::op)) || modes.dry_run) [[likely]]
     return launch();
   Event event;
   event.device = active_device().name;

@@ -77,7 +77,7 @@ class ThreadModes {
 ThreadModes& thread_modes();
 
 // Adds to, and removes from, this thread's observers. One that another thread stopped goes with the
-// next op that it would have heard of.
+// next op that it would have observed.
 void observe(std::shared_ptr<Observer> observer);
 void stop_observing(const Observer* observer);
 

@@ -12,14 +12,14 @@ namespace tw {
 
 namespace {
 
-Storage* unheard_storage() {
+Storage* unobserved_storage() {
   auto* const storage = new (FreeList<Storage>::take()) Storage();
   storage->run = modes.run;
   return storage;
 }
 
 Storage* fresh_storage() {
-  Storage* const storage = unheard_storage();
+  Storage* const storage = unobserved_storage();
   if (Births::asked()) [[unlikely]]
     Births::note(*storage);
   return storage;
@@ -54,7 +54,7 @@ Ref<Storage> allocate_on(const Device* device, std::size_t bytes) {
     storage->block->source->describe(*storage->block, std::move(text));
 }
 
-// Where a source is in force, or a device, or somebody hears of storages.
+// Where a source is in force, or a device, or storages are observed.
 [[gnu::noinline]] Ref<Storage> allocate_apart(std::size_t bytes) {
   const Device* const device = modes.device;
   BlockSource* source = modes.source ? modes.source->serving(device) : nullptr;
@@ -96,12 +96,12 @@ void Births::note(const Storage& storage) {
 }
 
 Ref<Storage> Storage::allocate(std::size_t bytes) {
-  // Whoever hears of storages is asked here alone: the way that is taken most needs no frame for
+  // Observers of storages are asked for here alone: the way that is taken most needs no frame for
   // it.
   if (modes.device || modes.source || logs_memory() || Births::asked()) [[unlikely]]
     return allocate_apart(bytes);
   void* const data = pool_allocate(bytes);
-  Storage* const storage = unheard_storage();
+  Storage* const storage = unobserved_storage();
   storage->data = data;
   storage->bytes = bytes;
   return Ref<Storage>(storage);

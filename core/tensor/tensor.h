@@ -180,7 +180,7 @@ struct TensorExtras {
   HookList forward_hooks, backward_hooks;
   HookList grad_hooks;  // of leaves, called with the leaf once a pass has added to its grad
   // Whether a pass must call something with the complete gradient.
-  bool hears_gradient() const { return !backward_hooks.empty() || !grad_hooks.empty(); }
+  bool has_gradient_hooks() const { return !backward_hooks.empty() || !grad_hooks.empty(); }
   std::string name;  // shown in errors
 };
 

@@ -229,7 +229,7 @@ TW_TEST(modes_observers_end_in_any_order_and_on_any_thread) {
   check_defaults();
 }
 
-// Observers hear from tasks on several threads while one of them stops listening.
+// Observers get events from tasks on several threads while one of them stops listening.
 TW_TEST(modes_are_inherited) {
   const auto observer = std::make_shared<Observer>(Observer::Options{});
   const int block = 0;

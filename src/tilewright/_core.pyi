@@ -224,7 +224,7 @@ class _ModuleState:
         """Whether `module` is the one that was looked at, and all is as it was. An ..."""
 
 class _Observing:
-    """Hears events of some kinds, of the thread that makes it or of all."""
+    """Observes events of some kinds, of the thread that makes it or of all."""
 
     def __init__(
         self,
@@ -239,7 +239,7 @@ class _Observing:
     def dropped(self) -> int:
         """Oldest events that did not fit the capacity."""
     def stop(self) -> list[dict[str, Any]]:
-        """Ends it, on any thread; what was heard."""
+        """Ends it, on any thread; what was observed."""
 
 class Block:
     """Memory of a pool, with the buffer protocol: memoryview(block)."""
@@ -2870,7 +2870,7 @@ def _nvtx_push(name: str) -> int:
 def _nvtx_set_emitting(emits: _Bool) -> _Bool:
     """Whether each op of this thread opens a range; returns what was before."""
 def _observed() -> _Bool:
-    """Whether anybody hears what this thread does."""
+    """Whether anybody observes what this thread does."""
 def _on_collection(arg0: str, arg1: dict[str, Any], /) -> None: ...
 def _op_records() -> list[dict[str, Any]]:
     """All ops: name, signature, help, where they are shown, and which parts they have."""

@@ -465,13 +465,13 @@ class TestDataSetWhileAGraphIsPending:
         assert w.grad.tolist() == [2, 2]
 
     def test_hooks_hear_of_them(self):
-        w, heard = tw.ones((2,), requires_grad=True), []
+        w, observed = tw.ones((2,), requires_grad=True), []
         w.register_hook(lambda g: g * 10)
-        w.register_post_accumulate_grad_hook(lambda x: heard.append(x.grad.tolist()))
+        w.register_post_accumulate_grad_hook(lambda x: observed.append(x.grad.tolist()))
         y = (w * 2).sum()
         w.data = tw.zeros(2)
         y.backward()
-        assert heard == [[20, 20]]
+        assert observed == [[20, 20]]
 
     def test_another_shape_is_refused(self):
         w = tw.ones((2,), requires_grad=True)

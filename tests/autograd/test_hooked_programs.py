@@ -95,7 +95,7 @@ class Run:
     def __init__(self, name: str, seed: int, hooked: bool) -> None:
         self.lib, self.own = LIBRARIES[name], FUNCTIONS[name]
         self.hooked = hooked
-        self.heard: list[Any] = []
+        self.observed: list[Any] = []
         rng = np.random.default_rng(seed)
         self.leaves = [self.leaf(rng.uniform(0.5, 1.5, SHAPES[i % 3])) for i in range(3)]
         self.tensors = [x * 1.0 for x in self.leaves] + self.leaves
@@ -128,10 +128,10 @@ class Run:
         elif kind == "module":
             module = self.own["module"]()
             if self.hooked:
-                module.register_full_backward_hook(lambda m, i, o: self.heard.append((i, o)))
+                module.register_full_backward_hook(lambda m, i, o: self.observed.append((i, o)))
             self.tensors.append(module(x))
         elif self.hooked and kind == "hook":
-            x.register_hook(self.heard.append)
+            x.register_hook(self.observed.append)
         elif self.hooked and kind == "retain":
             x.retain_grad()
 

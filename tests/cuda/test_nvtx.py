@@ -1,4 +1,4 @@
-"""Ranges of NVIDIA's tools: a stand-in for a tool's library hears what Nsight would."""
+"""Ranges of NVIDIA's tools: a stand-in for a tool's library listens as Nsight would."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import tilewright as tw
 
 # Attaches as the headers of NVTX 3 say: asks for the tables of all modules, puts its functions into
-# the core's, and writes down what they hear.
+# the core's, and writes down what they get.
 TOOL = r"""
 #include <cstddef>
 #include <cstdint>
@@ -77,7 +77,7 @@ def run(program: str, library: str | Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def heard(program: str, library: Path) -> list[str]:
+def observed(program: str, library: Path) -> list[str]:
     done = run(program, library)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout.splitlines()
@@ -101,7 +101,7 @@ def test_ranges_and_marks(tool: Path):
         "assert nvtx.is_attached()\n"
     )
     expected = ["outer {", "  inner {", "    ! here", "  }", "}", "block {", "}"]
-    assert heard(program, tool) == expected
+    assert observed(program, tool) == expected
 
 
 OPS = """\
@@ -121,7 +121,7 @@ y * 2
 def test_every_op_of_a_block_is_a_range(tool: Path, device: str):
     if device == "cuda" and not tw.cuda.is_available():
         pytest.skip(f"no GPU: {tw.cuda.why_unavailable()}")
-    lines = heard(OPS.format(device=device), tool)
+    lines = observed(OPS.format(device=device), tool)
     assert lines[:2] == ["exp {", "}"]
     assert "sum {" in lines
     assert "multiply {" not in lines

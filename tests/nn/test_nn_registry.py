@@ -89,7 +89,7 @@ ARGUMENTS = {
 }  # fmt: skip
 
 
-def heard(package, base: str, name: str, act) -> int:
+def calls_of(package, base: str, name: str, act) -> int:
     """How often an override is called."""
     calls = []
 
@@ -105,7 +105,7 @@ def heard(package, base: str, name: str, act) -> int:
 
 def test_every_method_that_may_be_overridden_is_called():
     for name, (base, act) in OVERRIDES.items():
-        calls = [heard(package, base, name.strip(), act) for package in (tw, torch)]
+        calls = [calls_of(package, base, name.strip(), act) for package in (tw, torch)]
         assert min(calls) > 0, (name, calls)
 
 

@@ -1,4 +1,4 @@
-"""tw.profile and the stream of events behind it: what is heard, from which threads, summed up."""
+"""tw.profile and the stream of events behind it: what is observed, of which threads, summed."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class TestEvents:
             tw.exp(x)
         assert report.ops[0]["source"].startswith(__file__)
 
-    def test_replays_are_heard(self):
+    def test_replays_are_observed(self):
         x = tw.ones((4,))
         captured = _core._capture(lambda x: tw.exp(x) + 1, [x])
         with tw.profile() as report:
@@ -188,7 +188,7 @@ class TestObservers:
         assert len(timeline.events) == 6
         assert timeline.events[-1]["live_bytes"] == timeline.events[0]["live_bytes"] - 64
 
-    def test_nothing_is_heard_afterwards(self):
+    def test_nothing_is_observed_afterwards(self):
         with tw.profile() as report:
             pass
         tw.exp(tw.ones((3,)))

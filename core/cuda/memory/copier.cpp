@@ -27,29 +27,29 @@ Block* Arrivals::allocate(std::size_t bytes) {
   return gpu_.blocks.allocate_on(bytes > kSmall ? *gpu_.upload : gpu_.current_stream(), bytes);
 }
 
-// ---- what observers hear ----
+// ---- what observers see ----
 
-Copier::Hearing::Hearing(Copier& copier, const GpuStream& stream, const char* direction,
-                         std::size_t bytes)
+Copier::CopyTimer::CopyTimer(Copier& copier, const GpuStream& stream, const char* direction,
+                             std::size_t bytes)
     : copier_(copier), stream_(stream) {
-  if (!heard(kinds_of(EventKind::copy))) return;
-  const std::lock_guard lock(copier_.heard_mutex_);
-  if (copier_.heard_.empty()) copier_.set_clock();
+  if (!is_observed(kinds_of(EventKind::copy))) return;
+  const std::lock_guard lock(copier_.observed_mutex_);
+  if (copier_.observed_.empty()) copier_.set_clock();
   entry_ = {copier_.timed_event(), copier_.timed_event(), {}};
-  entry_.told.kind = EventKind::copy;
-  entry_.told.device = copier_.gpu_.name;
-  entry_.told.op = current_op();
-  entry_.told.kernel = direction;
-  entry_.told.bytes = static_cast<double>(bytes);
-  locate(entry_.told);
+  entry_.event.kind = EventKind::copy;
+  entry_.event.device = copier_.gpu_.name;
+  entry_.event.op = current_op();
+  entry_.event.kernel = direction;
+  entry_.event.bytes = static_cast<double>(bytes);
+  locate(entry_.event);
   check(driver().record_event(entry_.begin, stream_.handle), "an event cannot be recorded");
 }
 
-Copier::Hearing::~Hearing() {
+Copier::CopyTimer::~CopyTimer() {
   if (!entry_.begin) return;
   driver().record_event(entry_.end, stream_.handle);
-  const std::lock_guard lock(copier_.heard_mutex_);
-  copier_.heard_.push_back(std::move(entry_));
+  const std::lock_guard lock(copier_.observed_mutex_);
+  copier_.observed_.push_back(std::move(entry_));
 }
 
 Event Copier::timed_event() {
@@ -78,27 +78,27 @@ void Copier::set_clock() {
 }
 
 void Copier::tell(bool all) {
-  std::deque<Heard> done;
+  std::deque<ObservedCopy> done;
   {
-    const std::lock_guard lock(heard_mutex_);
-    if (heard_.empty()) return;
+    const std::lock_guard lock(observed_mutex_);
+    if (observed_.empty()) return;
     gpu_.enter();
-    while (!heard_.empty()) {
-      const Event end = heard_.front().end;
+    while (!observed_.empty()) {
+      const Event end = observed_.front().end;
       if (all ? driver().wait_for_event(end) : driver().query_event(end)) break;
-      Heard& first = heard_.front();
+      ObservedCopy& first = observed_.front();
       float begin = 0, length = 0;
       driver().elapsed_time(&begin, zero_, first.begin);
       driver().elapsed_time(&length, first.begin, first.end);
-      first.told.start_ns = zero_ns_ + static_cast<std::int64_t>(begin * 1e6f);
-      first.told.ns = static_cast<std::int64_t>(length * 1e6f);
+      first.event.start_ns = zero_ns_ + static_cast<std::int64_t>(begin * 1e6f);
+      first.event.ns = static_cast<std::int64_t>(length * 1e6f);
       driver().destroy_event(first.begin);
       driver().destroy_event(first.end);
       done.push_back(std::move(first));
-      heard_.pop_front();
+      observed_.pop_front();
     }
   }
-  for (Heard& each : done) publish(each.told);
+  for (ObservedCopy& each : done) publish(each.event);
 }
 
 // ---- copies ----
@@ -147,7 +147,7 @@ void Copier::upload(GpuBlock& to_block, void* to, const Place& from, std::size_t
                     bool waits) {
   GpuStream& stream = *gpu_.upload;
   gpu_.blocks.follow(to_block, stream);
-  std::optional<Hearing> hearing(std::in_place, *this, stream, "upload", bytes);
+  std::optional<CopyTimer> timer(std::in_place, *this, stream, "upload", bytes);
   PinnedBlock* const pinned = PinnedBlocks::find(from.block);
   if (pinned) {
     PinnedBlocks::all().follow(*pinned, stream);
@@ -156,7 +156,7 @@ void Copier::upload(GpuBlock& to_block, void* to, const Place& from, std::size_t
   } else {
     stage_up(to, from.data, bytes);
   }
-  hearing.reset();
+  timer.reset();
   gpu_.blocks.arrive(to_block, stream);
   if (pinned && waits) PinnedBlocks::all().use(*pinned);
   const std::lock_guard lock(mutex_);
@@ -171,7 +171,7 @@ void Copier::download(const Place& to, GpuBlock& from_block, const void* from, s
   PinnedBlock* const pinned = PinnedBlocks::find(to.block);
   order(gpu_.current_stream(), stream);
   gpu_.blocks.use_on(from_block, stream);
-  std::optional<Hearing> hearing(std::in_place, *this, stream, "download", bytes);
+  std::optional<CopyTimer> timer(std::in_place, *this, stream, "download", bytes);
   if (pinned) {
     PinnedBlocks::all().follow(*pinned, stream);
     gpu_.copy_on(stream, to.data, from, bytes);
@@ -180,7 +180,7 @@ void Copier::download(const Place& to, GpuBlock& from_block, const void* from, s
     gpu_.synchronize(gpu_.current_stream());  // holding no lock
     stage_down(to.data, from, bytes);
   }
-  hearing.reset();
+  timer.reset();
   if (waits || !pinned) gpu_.synchronize(stream);
   const std::lock_guard lock(mutex_);
   ++figures_.downloads;

@@ -46,7 +46,7 @@ class Copier {
   CopyFigures figures() const;
   // Tells observers of copies that are done; with `all` it waits for the others.
   void tell(bool all);
-  class Hearing;
+  class CopyTimer;
 
  private:
   static constexpr int kSlots = 4;
@@ -65,10 +65,10 @@ class Copier {
   void stage_up(void* to, const void* from, std::size_t bytes);
   void stage_down(void* to, const void* from, std::size_t bytes);
 
-  // A copy that somebody hears of: the time between two events of its stream.
-  struct Heard {
+  // An observed copy: the time between two events of its stream.
+  struct ObservedCopy {
     Event begin, end;
-    tw::Event told;
+    tw::Event event;
   };
   Event timed_event();
   void set_clock();
@@ -78,25 +78,25 @@ class Copier {
   Ring up_, down_;
   mutable std::mutex mutex_;
   CopyFigures figures_;
-  std::mutex heard_mutex_;  // guards what follows
-  std::deque<Heard> heard_;
+  std::mutex observed_mutex_;  // guards what follows
+  std::deque<ObservedCopy> observed_;
   GpuStream* clock_ = nullptr;  // without work of its own
   Event zero_ = nullptr;        // the event that happened at zero_ns_ of the steady clock
   std::int64_t zero_ns_ = 0;
 };
 
-// Puts events around a copy, where somebody hears of copies.
-class Copier::Hearing {
+// Puts events around a copy, where copies are observed.
+class Copier::CopyTimer {
  public:
-  Hearing(Copier& copier, const GpuStream& stream, const char* direction, std::size_t bytes);
-  ~Hearing();
-  Hearing(const Hearing&) = delete;
-  Hearing& operator=(const Hearing&) = delete;
+  CopyTimer(Copier& copier, const GpuStream& stream, const char* direction, std::size_t bytes);
+  ~CopyTimer();
+  CopyTimer(const CopyTimer&) = delete;
+  CopyTimer& operator=(const CopyTimer&) = delete;
 
  private:
   Copier& copier_;
   const GpuStream& stream_;
-  Heard entry_{};
+  ObservedCopy entry_{};
 };
 
 }  // namespace tw::cuda

@@ -103,7 +103,7 @@ class PinnedTier final : public SpillTier {
     gpu_.enter();
     PinnedBlocks::all().follow(pinned, stream);
     {
-      const Copier::Hearing hearing(gpu_.copier, stream, direction, bytes);
+      const Copier::CopyTimer timer(gpu_.copier, stream, direction, bytes);
       check(driver().copy(to, from, bytes, stream.handle), "memory cannot be copied");
     }
     PinnedBlocks::all().add_copy(pinned, std::make_shared<const Mark>(stream));

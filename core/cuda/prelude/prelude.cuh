@@ -160,7 +160,7 @@ TW_DEVICE int64_t place(const Extents& e, const Strides& s, int64_t element) {
   return at + element * s.stride[0];
 }
 
-// What a kernel found wrong (core/cuda/gpu/gpu.h); the first thread to say so is heard.
+// What a kernel found wrong (core/cuda/gpu/gpu.h); the first thread to say so is kept.
 struct Fault {
   int32_t code, user;
   int64_t value, place, limit, axis;

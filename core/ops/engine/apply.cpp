@@ -66,7 +66,7 @@ void describe_operand(const Operand& x, Meta& meta) {
 namespace {
 
 // Whether no mode and no listener is in force that only the slow path knows.
-bool is_plain() { return modes.plain && !heard_everywhere.load(std::memory_order_relaxed); }
+bool is_plain() { return modes.plain && !observed_everywhere.load(std::memory_order_relaxed); }
 
 // What dispatch asks of operands: the marks of all of them in one number.
 class DispatchFlags {

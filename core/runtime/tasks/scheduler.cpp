@@ -164,7 +164,7 @@ TaskEnds Scheduler::finish(TaskId id, TaskState state) {
   {
     const Lock lock(impl.mutex);
     const std::int64_t now = impl.now();
-    if (heard(kinds_of(EventKind::task)))
+    if (is_observed(kinds_of(EventKind::task)))
       describe(impl.book.figures_of(impl.book.known(id, "finish")), state, now, event);
     ends = impl.book.finish(id, state, now);
     impl.tell_of_ends();

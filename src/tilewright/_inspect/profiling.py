@@ -38,7 +38,7 @@ class Total(NamedTuple):
 
 
 class profile:  # noqa: N801  (a context manager, used like a function)
-    """Hears every op, task and change of memory of all threads within a `with` block.
+    """Observes every op, task and change of memory of all threads within a `with` block.
 
     Printed once the block has ended, a table of the ops that took longest; `by("module")` and its
     like sum the same up in other ways, `trace(path)` writes a file for ui.perfetto.dev and
@@ -50,7 +50,7 @@ class profile:  # noqa: N801  (a context manager, used like a function)
     called them. Modules are named from the outermost call on, by its class: "Net.layers.0"; what
     runs outside of a forward, backward included, has none.
 
-    Each op costs some microseconds more while it is heard, outside of the time of its kernel, and
+    Each op costs some microseconds more while observed, outside of the time of its kernel, and
     each event about a kilobyte, four once the block has ended. Raises TypeError for a capacity that
     is no whole number, ValueError for one below 1.
 
