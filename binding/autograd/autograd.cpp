@@ -27,23 +27,24 @@ namespace {
 std::vector<Tensor> read_sequence(nb::handle source, const char* what) {
   if (is_tensor(source.ptr())) return {current_tensor(source.ptr())};
   if (!nb::isinstance<nb::iterable>(source))
-    fail(ErrorKind::type, "grad: ", what, " must be a tensor or tensors, got ", told(source.ptr()));
+    fail(ErrorKind::type, "grad: ", what, " must be a tensor or tensors, got ",
+         shown(source.ptr()));
   std::vector<Tensor> out;
   for (nb::handle item : source) {
     if (!item.is_none() && !is_tensor(item.ptr()))
-      fail(ErrorKind::type, "grad: ", what, " must be tensors, got ", told(item.ptr()));
+      fail(ErrorKind::type, "grad: ", what, " must be tensors, got ", shown(item.ptr()));
     out.push_back(item.is_none() ? Tensor() : current_tensor(item.ptr()));
   }
   return out;
 }
 
-using ToldTensors = Told<"Tensor | collections.abc.Iterable[Tensor]">;
-using ToldSeeds = Told<"Tensor | collections.abc.Iterable[Tensor | None]">;
+using AnnotatedTensors = Annotated<"Tensor | collections.abc.Iterable[Tensor]">;
+using AnnotatedSeeds = Annotated<"Tensor | collections.abc.Iterable[Tensor | None]">;
 
-Told<"tuple[Tensor, ...]"> gradients_of(ToldTensors outputs, ToldTensors inputs, ToldSeeds seeds,
-                                        std::optional<bool> retain_graph, bool create_graph,
-                                        bool allow_unused, bool plan, bool only_inputs,
-                                        bool materialize_grads) {
+Annotated<"tuple[Tensor, ...]"> gradients_of(AnnotatedTensors outputs, AnnotatedTensors inputs,
+                                             AnnotatedSeeds seeds, std::optional<bool> retain_graph,
+                                             bool create_graph, bool allow_unused, bool plan,
+                                             bool only_inputs, bool materialize_grads) {
   if (!only_inputs)
     fail(ErrorKind::value,
          "grad: only_inputs=False is what backward() does: it adds to every grad");
@@ -72,12 +73,12 @@ struct HookHandle {
   std::uint64_t id;
 };
 
-using ToldHook = Told<"collections.abc.Callable[[Tensor], Tensor | None]">;
+using AnnotatedHook = Annotated<"collections.abc.Callable[[Tensor], Tensor | None]">;
 
-HookHandle add_hook(const Tensor& x, ToldHook function,
+HookHandle add_hook(const Tensor& x, AnnotatedHook function,
                     std::uint64_t (*add)(const Tensor& x, Hook hook)) {
   if (!PyCallable_Check(function.ptr()))
-    fail(ErrorKind::type, "hook must be a function, got ", told(function.ptr()));
+    fail(ErrorKind::type, "hook must be a function, got ", shown(function.ptr()));
   const HookHandle handle{add(x, PythonHook{function})};
   if (x->wrapper) watch(static_cast<TensorObject*>(x->wrapper));
   watch_closure(function.ptr());
@@ -120,10 +121,10 @@ void show_as_views(const std::vector<Tensor>& inputs, const std::vector<Tensor>&
 
 // Puts a call of a Python function into the graph, whose gradient is context._gradients(saved, g).
 // Results that are inputs and `changed` come back as the same objects.
-Told<"list[typing.Any]"> record_custom(nb::object context, std::string name, nb::list inputs,
-                                       nb::list saved, nb::list results,
-                                       const std::vector<bool>& differentiable,
-                                       const std::vector<bool>& changed, bool passes_on) {
+Annotated<"list[typing.Any]"> record_custom(nb::object context, std::string name, nb::list inputs,
+                                            nb::list saved, nb::list results,
+                                            const std::vector<bool>& differentiable,
+                                            const std::vector<bool>& changed, bool passes_on) {
   const std::vector<Tensor> out =
       CustomNode::record({name, PythonGradient{context}, tensors_of(inputs), tensors_of(saved),
                           tensors_of(results), differentiable, changed, passes_on});
@@ -271,18 +272,18 @@ void bind_autograd(nb::module_& m) {
           "Removes the hook; a second call does nothing.");
   method(
       "register_hook",
-      [](const Itself& x, ToldHook hook) { return add_hook(x, hook, register_hook); }, "hook"_a,
-      "Calls hook(grad) when the gradient is complete; a returned tensor replaces it.");
+      [](const Itself& x, AnnotatedHook hook) { return add_hook(x, hook, register_hook); },
+      "hook"_a, "Calls hook(grad) when the gradient is complete; a returned tensor replaces it.");
   method(
       "register_post_accumulate_grad_hook",
-      [](const Itself& x, ToldHook hook) { return add_hook(x, hook, register_grad_hook); },
+      [](const Itself& x, AnnotatedHook hook) { return add_hook(x, hook, register_grad_hook); },
       "hook"_a,
       "Calls hook(tensor) once backward() has added to the tensor's grad, which the hook may use "
       "and drop; of leaves that require grad, RuntimeError for others. It is called when the pass "
       "has visited all of the graph.");
   method(
       "register_forward_hook",
-      [](const Itself& x, ToldHook hook) { return add_hook(x, hook, register_forward_hook); },
+      [](const Itself& x, AnnotatedHook hook) { return add_hook(x, hook, register_forward_hook); },
       "hook"_a,
       "Calls hook(value) when an op takes the tensor; the op uses a returned tensor instead.");
 }

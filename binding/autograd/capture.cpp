@@ -48,7 +48,7 @@ nb::list calls_of(const Captured& captured) {
   return calls;
 }
 
-Told<"dict[str, int]"> figures_of(const Captured& captured) {
+Annotated<"dict[str, int]"> figures_of(const Captured& captured) {
   const CaptureFigures& figures = captured.figures();
   nb::dict out;
   out["calls"] = figures.calls;

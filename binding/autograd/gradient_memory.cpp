@@ -24,7 +24,7 @@ nb::object checkpoint(nb::object function, nb::list tensors) {
   return function(tensors);
 }
 
-Told<"dict[str, int]"> plan_dictionary() {
+Annotated<"dict[str, int]"> plan_dictionary() {
   const PlanFigures& figures = last_plan();
   nb::dict out;
   out["allocations"] = figures.allocations;
@@ -37,7 +37,7 @@ Told<"dict[str, int]"> plan_dictionary() {
   return out;
 }
 
-Told<"dict[str, int]"> scratch_dictionary() {
+Annotated<"dict[str, int]"> scratch_dictionary() {
   const ScratchStats stats = scratch_stats();
   nb::dict out;
   out["temporary_live_bytes"] = stats.live_bytes;
@@ -57,7 +57,7 @@ void PythonRerun::operator()(const std::vector<Tensor>& inputs) const {
 void bind_gradient_memory(nb::module_& m) {
   m.def("_checkpoint", checkpoint, "function"_a, "inputs"_a);
   m.def(
-      "_leaves", [](const Itself& x)->Told<"list[Tensor]"> {
+      "_leaves", [](const Itself& x)->Annotated<"list[Tensor]"> {
         nb::list out;
         for (const Tensor& leaf : leaves_of(x)) out.append(nb::steal(wrap(leaf)));
         return out;

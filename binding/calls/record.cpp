@@ -125,7 +125,7 @@ bool read_choice(const OpRecord& op, const Parameter& p, PyObject* object, Attri
   if (p.kind == Kind::shape) known += "an int, ints, ";
   for (std::size_t i = 0; i < p.choices.size(); ++i)
     known += (i == 0 ? "'" : i + 1 == p.choices.size() ? " or '" : ", '") + p.choices[i] + "'";
-  fail(ErrorKind::value, op.name, ": ", p.name, " must be ", known, ", got ", told(object));
+  fail(ErrorKind::value, op.name, ": ", p.name, " must be ", known, ", got ", shown(object));
 }
 
 // Whether a second tensor stands for maximum(x, y) or minimum(x, y), even where it could be an
@@ -417,7 +417,7 @@ template <int operands> RecordFunction::Outcome RecordFunction::call_few(const G
   if (read(given, attributes, in, wishes) != Outcome::done) return Outcome::refused;
   if (wishes.in_place) [[unlikely]] {
     if (!is_tensor(given.at[0]))
-      fail(ErrorKind::type, op_.name, ": inplace=True changes a tensor, got ", told(given.at[0]));
+      fail(ErrorKind::type, op_.name, ": inplace=True changes a tensor, got ", shown(given.at[0]));
     *result = change(given.at[0], in, attributes);
     return Outcome::done;
   }

@@ -48,11 +48,12 @@ void bind_casts() {
       "type_as", [](const Tensor& x, const Itself& other) { return astype(x, other.dtype()); },
       "other"_a, "In the dtype of another tensor; itself where it has it.");
   method(
-      "type", [](const Tensor& x, Told<"dtype | None"> dtype)->Told<"Tensor | dtype"> {
+      "type", [](const Tensor& x, Annotated<"dtype | None"> dtype)->Annotated<"Tensor | dtype"> {
         if (dtype.is_none()) return nb::steal(wrap_dtype(x.dtype()));
         DType type;
         if (!require_dtype(dtype.ptr(), type))
-          fail(ErrorKind::type, "type: dtype must be a dtype or its name, got ", told(dtype.ptr()));
+          fail(ErrorKind::type, "type: dtype must be a dtype or its name, got ",
+               shown(dtype.ptr()));
         return nb::steal(wrap(astype(x, type)));
       },
       "dtype"_a = nb::none(), "In another dtype; its own dtype without one.");
@@ -64,7 +65,7 @@ void bind_casts() {
       "before the copy is done: ops on it wait for it, NumPy's views of it do not.");
   method(
       "cuda",
-      [](const Tensor& x, ToldDevice device, bool non_blocking) {
+      [](const Tensor& x, AnnotatedDevice device, bool non_blocking) {
         const Device* place = find_device("cuda");
         std::int64_t number;
         if (read_integer(device.ptr(), number))
@@ -77,7 +78,7 @@ void bind_casts() {
       "On a GPU, the first one unless device says another; itself where it is there.");
   method(
       "to_device",
-      [](const Tensor& x, ToldDevice device, nb::handle stream) {
+      [](const Tensor& x, AnnotatedDevice device, nb::handle stream) {
         const Device* place = x.device();
         if (!read_device(device, place))
           fail(ErrorKind::type, "to_device: device must be a name such as 'cpu', got None");
@@ -88,8 +89,8 @@ void bind_casts() {
       "On another device; itself where it is there.");
   method(
       "to",
-      [](const Tensor& x, Told<"Tensor | dtype"> target, std::optional<DType> dtype,
-         ToldDevice device, bool always_copy, bool non_blocking) {
+      [](const Tensor& x, Annotated<"Tensor | dtype"> target, std::optional<DType> dtype,
+         AnnotatedDevice device, bool always_copy, bool non_blocking) {
         DType type = dtype.value_or(x.dtype());
         DType named;
         const Device* place = x.device();
@@ -102,7 +103,7 @@ void bind_casts() {
           if (!target.is_none() && !PyUnicode_Check(target.ptr()))
             fail(ErrorKind::type,
                  "to: target must be a dtype, the name of a device or a tensor, got ",
-                 told(target.ptr()));
+                 shown(target.ptr()));
           read_device(target, place);
         }
         read_device(device, place);
@@ -249,13 +250,13 @@ void bind_shapes() {
       "condition"_a, "other"_a, "Itself where the condition holds, else the other.");
   method(
       "view",
-      [](const Tensor& x, Told<"int | Sequence[int] | dtype"> shape) {
+      [](const Tensor& x, Annotated<"int | Sequence[int] | dtype"> shape) {
         Shape extents;
         if (read_shape(shape.ptr(), extents)) return reshape(x, extents, false);
         DType dtype;
         if (!read_dtype(shape.ptr(), dtype))
           fail(ErrorKind::type, "view: shape must be an int, a sequence of ints or a dtype, got ",
-               told(shape.ptr()));
+               shown(shape.ptr()));
         return view_dtype(x, dtype);
       },
       "shape"_a,

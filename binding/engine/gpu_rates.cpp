@@ -19,14 +19,14 @@ namespace {
 nb::list rates_of(int number) {
   nb::list out;
   for (const cuda::RateRow& row : cuda::rate_rows(number)) {
-    nb::dict told;
-    told["name"] = row.name;
-    told["help"] = row.help;
-    told["value"] = row.value;
-    told["guess"] = row.guess;
-    told["least"] = row.least;
-    told["most"] = row.most;
-    out.append(told);
+    nb::dict rate;
+    rate["name"] = row.name;
+    rate["help"] = row.help;
+    rate["value"] = row.value;
+    rate["guess"] = row.guess;
+    rate["least"] = row.least;
+    rate["most"] = row.most;
+    out.append(rate);
   }
   return out;
 }

@@ -41,7 +41,7 @@ class LedgerFace {
     entries_.erase(key);
   }
   void reset_peaks() { ledger_->reset_peaks(); }
-  Told<"dict[str, int]"> figures() const { return ledger_dictionary(ledger_->figures()); }
+  Annotated<"dict[str, int]"> figures() const { return ledger_dictionary(ledger_->figures()); }
 
  private:
   struct Entry : LedgerEntry {

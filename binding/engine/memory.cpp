@@ -253,9 +253,9 @@ class Pool {
     if (pool_->quota_bytes() < 0) return std::nullopt;
     return pool_->quota_bytes();
   }
-  void on_pressure(double level, Told<"collections.abc.Callable[[int], object]"> call) {
+  void on_pressure(double level, Annotated<"collections.abc.Callable[[int], object]"> call) {
     if (!PyCallable_Check(call.ptr()))
-      fail(ErrorKind::type, "on_pressure: callback must be a function, got ", told(call.ptr()));
+      fail(ErrorKind::type, "on_pressure: callback must be a function, got ", shown(call.ptr()));
     if (!(level > 0 && level <= 1))
       fail(ErrorKind::value, "on_pressure: level must be in (0, 1], got ", level);
     if (pool_->quota_bytes() < 0)
@@ -341,12 +341,12 @@ void bind_pool(nb::module_& m) {
       "device='cuda' it is the GPU's memory: blocks leave it for pinned memory of the\n"
       "host, and for files where that would exceed host_bytes (a quarter of the\n"
       "machine's memory by default; 0: never spill); spill_dir=False: no files.")
-      .def(nb::init<std::optional<std::int64_t>, Told<"str | os.PathLike[str] | bool">, ToldDevice,
-                    std::optional<std::int64_t>>(),
+      .def(nb::init<std::optional<std::int64_t>, Annotated<"str | os.PathLike[str] | bool">,
+                    AnnotatedDevice, std::optional<std::int64_t>>(),
            "quota_bytes"_a = nb::none(), "spill_dir"_a = nb::none(), nb::kw_only(),
            "device"_a = nb::none(), "host_bytes"_a = nb::none())
       .def(
-          "__enter__", [](nb::handle self)->Told<"typing.Self"> {
+          "__enter__", [](nb::handle self)->Annotated<"typing.Self"> {
             nb::cast<Pool&>(self).enter();
             return nb::borrow(self);
           })

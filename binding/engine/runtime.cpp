@@ -265,7 +265,7 @@ void bind_runtime(nb::module_& m) {
       "env_text", [](const std::string& name) { return env_text(name.c_str()); }, "name"_a,
       "Value of TILEWRIGHT_<name>, or '' where unset.");
   m.def(
-      "env_variables", []()->Told<"dict[str, str]"> {
+      "env_variables", []()->Annotated<"dict[str, str]"> {
         nb::dict out;
         for (const EnvVariable& variable : env_variables())
           out[(std::string("TILEWRIGHT_") + variable.name).c_str()] = variable.help;

@@ -55,14 +55,14 @@ template <std::size_t size> struct Annotation {
   consteval Annotation(const char (&words)[size]) { std::copy_n(words, size, text); }
 };
 
-// An object whose type the signature tells in these words, for whoever reads it: nothing is checked
+// An object whose type the signature gives by this text, for whoever reads it: nothing is checked
 // here.
-template <Annotation words> class Told : public nb::object {
+template <Annotation words> class Annotated : public nb::object {
   static bool any(PyObject*) { return true; }
-  NB_OBJECT_DEFAULT(Told, nb::object, words.text, any)
-  Told(nb::object x) : nb::object(std::move(x)) {}
+  NB_OBJECT_DEFAULT(Annotated, nb::object, words.text, any)
+  Annotated(nb::object x) : nb::object(std::move(x)) {}
 };
-using ToldDevice = Told<"str">;  // for read_device
+using AnnotatedDevice = Annotated<"str">;  // for read_device
 
 // Python's axis argument: None, an int or a tuple of ints.
 struct AxisArgument {

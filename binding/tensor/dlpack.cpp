@@ -118,7 +118,7 @@ Tensor on_dlpack_device(const Tensor& x, nb::handle device, std::optional<bool> 
   const Pair wanted = read_pair(device);
   if (!wanted.given)
     fail(ErrorKind::type, "__dlpack__: dl_device must be (device type, number), got ",
-         told(device.ptr()));
+         shown(device.ptr()));
   if (wanted.first == kind && (kind == dlpack::kCpu || wanted.second == number)) return x;
   if (wanted.first != dlpack::kCpu)
     fail(ErrorKind::buffer, "__dlpack__: a tensor on '", x->elsewhere ? x.device()->name : "cpu",
@@ -144,7 +144,7 @@ PyObject* to_dlpack(const Tensor& x_in, nb::handle stream, nb::handle max_versio
   const Pair version = read_pair(max_version);
   if (!max_version.is_none() && !version.given)
     fail(ErrorKind::type, "__dlpack__: max_version must be (major, minor), got ",
-         told(max_version.ptr()));
+         shown(max_version.ptr()));
   if (version.first >= 1)
     return export_capsule<dlpack::ManagedVersioned>(x, copied, "dltensor_versioned", consumer);
   if (!x->storage->writable)
@@ -227,7 +227,7 @@ void ask_for_stream(nb::handle object, nb::dict& options) {
   const Pair pair = read_pair(place);
   if (!pair.given)
     fail(ErrorKind::type, "from_dlpack: ", Py_TYPE(object.ptr())->tp_name,
-         ".__dlpack_device__() must give (device type, number), got ", told(place.ptr()));
+         ".__dlpack_device__() must give (device type, number), got ", shown(place.ptr()));
   if (pair.first == kDlCuda)
     options["stream"] = stream_for_producer(static_cast<int>(
         std::clamp<std::int64_t>(pair.second, -1, std::numeric_limits<int>::max())));
@@ -258,7 +258,7 @@ Tensor tensor_of_capsule(PyObject* capsule, PyObject* producer, std::optional<bo
   if (!PyCapsule_IsValid(capsule, "dltensor"))
     fail(ErrorKind::type, "from_dlpack: ", Py_TYPE(producer)->tp_name,
          ".__dlpack__() must give an unused capsule named 'dltensor' or 'dltensor_versioned', got ",
-         told(capsule));
+         shown(capsule));
   const Tensor given =
       import_capsule<dlpack::Managed>(capsule, producer, "dltensor", "used_dltensor");
   return adopted(copy_arg == true ? copy(given) : given, copy_allowed);
@@ -270,7 +270,7 @@ Tensor from_dlpack(nb::handle object, nb::handle device, std::optional<bool> cop
   const Device* to = nullptr;
   const bool moves = read_device(device, to);
   if (!nb::hasattr(object, "__dlpack__"))
-    fail(ErrorKind::type, "from_dlpack: x must have __dlpack__, got ", told(object.ptr()));
+    fail(ErrorKind::type, "from_dlpack: x must have __dlpack__, got ", shown(object.ptr()));
   const nb::object capsule = capsule_of(object, copy_arg);
   const Tensor x = tensor_of_capsule(capsule.ptr(), object.ptr(), copy_arg);
   if (!moves || x.device() == to) return x;
@@ -282,7 +282,7 @@ Tensor from_dlpack(nb::handle object, nb::handle device, std::optional<bool> cop
 void bind_dlpack(nb::module_& m) {
   m.def(
       "from_dlpack",
-      [](nb::handle x, ToldDevice device, std::optional<bool> copy_arg) {
+      [](nb::handle x, AnnotatedDevice device, std::optional<bool> copy_arg) {
         return from_dlpack(x, device, copy_arg);
       },
       "x"_a, nb::kw_only(), "device"_a = nb::none(), "copy"_a = nb::none(),

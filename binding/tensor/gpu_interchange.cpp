@@ -56,7 +56,7 @@ ForeignUse::ForeignUse(const Tensor& x, nb::handle stream) {
   std::int64_t number = cuda::kLegacyStream;
   if (!stream.is_none() && !read_integer(stream.ptr(), number))
     fail(ErrorKind::type, "__dlpack__: stream must be a whole number or None, got ",
-         told(stream.ptr()));
+         shown(stream.ptr()));
   if (!gpu) {
     if (!stream.is_none())
       fail(ErrorKind::buffer, "__dlpack__: the CPU has no streams, so stream must be None, got ",
@@ -138,19 +138,19 @@ namespace {
 class CudaInterface {
  public:
   explicit CudaInterface(PyObject* object)
-      : owner_(object), told_(nb::handle(object).attr("__cuda_array_interface__")) {
-    if (!PyDict_Check(told_.ptr()))
+      : owner_(object), interface_(nb::handle(object).attr("__cuda_array_interface__")) {
+    if (!PyDict_Check(interface_.ptr()))
       fail(ErrorKind::type, "asarray: __cuda_array_interface__ of ", Py_TYPE(object)->tp_name,
-           " must be a dict, got ", told(told_.ptr()));
+           " must be a dict, got ", shown(interface_.ptr()));
   }
   // None for what is left out.
   nb::object get(const char* key) const {
-    PyObject* const value = PyDict_GetItemString(told_.ptr(), key);
+    PyObject* const value = PyDict_GetItemString(interface_.ptr(), key);
     return value ? nb::borrow(value) : nb::none();
   }
   [[noreturn]] void refuse(const char* key, const char* wanted) const {
     fail(ErrorKind::type, "asarray: '", key, "' in __cuda_array_interface__ of ",
-         Py_TYPE(owner_)->tp_name, " must be ", wanted, ", got ", told(get(key).ptr()));
+         Py_TYPE(owner_)->tp_name, " must be ", wanted, ", got ", shown(get(key).ptr()));
   }
   Dims numbers(const char* key) const {
     const nb::object given = get(key);
@@ -218,7 +218,7 @@ class CudaInterface {
   }
 
   PyObject* const owner_;
-  const nb::object told_;
+  const nb::object interface_;
 };
 
 }  // namespace

@@ -253,7 +253,7 @@ static nb::object array_of(PyObject* object) {
   nb::object array = nb::handle(object).attr("__array__")();
   if (!PyObject_CheckBuffer(array.ptr()))
     fail(ErrorKind::type, Py_TYPE(object)->tp_name, ".__array__() must give an array, got ",
-         told(array.ptr()));
+         shown(array.ptr()));
   return array;
 }
 
@@ -279,7 +279,7 @@ Tensor from_buffer(nb::handle source, DType dtype, std::optional<Shape> shape,
   if (!PyObject_CheckBuffer(source.ptr()))
     fail(ErrorKind::type,
          "frombuffer: buffer must be an object with the buffer protocol, as bytes has, got ",
-         told(source.ptr()));
+         shown(source.ptr()));
   BufferView buffer(source.ptr());
   if (!PyBuffer_IsContiguous(buffer.view.get(), 'C'))
     fail(ErrorKind::value, "frombuffer: the buffer is not contiguous");
@@ -352,7 +352,7 @@ Tensor asarray_on_cpu(nb::object source, std::optional<DType> dtype, std::option
   return copy_arg == true ? copy(x) : x;
 }
 
-Tensor asarray(nb::object source, std::optional<DType> dtype, ToldDevice device,
+Tensor asarray(nb::object source, std::optional<DType> dtype, AnnotatedDevice device,
                std::optional<bool> copy_arg) {
   const FloatEnvironment environment;
   const Device* to = is_tensor(source.ptr()) ? raw_tensor(source.ptr()).device() : modes.device;
@@ -384,7 +384,7 @@ void bind_interchange(nb::module_& m) {
       "2024.12.");
   m.def(
       "tensor",
-      [](nb::object obj, std::optional<DType> dtype, ToldDevice device, bool requires_grad) {
+      [](nb::object obj, std::optional<DType> dtype, AnnotatedDevice device, bool requires_grad) {
         const Tensor x = asarray(obj, dtype, device, true);
         // A tensor asked for is a leaf of its own, whatever it was made from.
         const Tensor y = x.requires_grad() ? x.detached() : x;
@@ -403,7 +403,7 @@ void bind_interchange(nb::module_& m) {
       "that the type does not hold.\nSource: PyTorch's torch.tensor.");
   m.def(
       "frombuffer",
-      [](Told<"collections.abc.Buffer"> buffer, DType dtype, const std::optional<Shape>& shape,
+      [](Annotated<"collections.abc.Buffer"> buffer, DType dtype, const std::optional<Shape>& shape,
          std::int64_t offset) { return from_buffer(buffer, dtype, shape, offset); },
       "buffer"_a, "dtype"_a, "shape"_a = nb::none(), "offset"_a = 0,
       "A tensor over the bytes of a buffer; offset in bytes. Without a copy, except that bool "

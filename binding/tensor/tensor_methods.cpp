@@ -64,7 +64,7 @@ void set_grad(const Itself& x, std::optional<Tensor> grad) {
 }
 
 // A device's name as tilewright._engine.device_names.device, made once.
-Told<"_Device"> device_name(const Device* device) {
+Annotated<"_Device"> device_name(const Device* device) {
   static std::vector<std::pair<const Device*, nb::handle>> names;
   for (const auto& [known, name] : names)
     if (known == device) return nb::borrow(name);
@@ -101,7 +101,7 @@ void bind_properties() {
       "Name of the device that the memory belongs to, with its `type` and `index`.");
   property("ndim", [](const Itself& x) { return x.rank(); }, "Number of dimensions.");
   property(
-      "size", [](const Itself& x)->Told<"_ElementCount"> { return element_count(x); },
+      "size", [](const Itself& x)->Annotated<"_ElementCount"> { return element_count(x); },
       "Number of elements; called, the shape or the extent of one axis.");
   property("itemsize", [](const Itself& x) { return x.item_bytes(); }, "Bytes an element.");
   property(
@@ -170,7 +170,7 @@ void bind_properties() {
       "requires_grad", [](const Itself& x) { return x.requires_grad(); }, set_requires_grad,
       "Whether ops on it are recorded.");
   property(
-      "grad", [](const Itself& x)->Told<"Tensor | None"> { return nb::steal(wrap(x.grad())); },
+      "grad", [](const Itself& x)->Annotated<"Tensor | None"> { return nb::steal(wrap(x.grad())); },
       set_grad, "Gradient added up by backward, or None.");
   property(
       "name", [](const Itself& x) { return x->extras ? x->extras->name : std::string(); },
@@ -183,7 +183,7 @@ void bind_conversions() {
       "item", [](const Itself& x) { return nb::steal(item_of(x)); },
       "The only element as a number.");
   method(
-      "__complex__", [](const Itself& x)->Told<"complex"> {
+      "__complex__", [](const Itself& x)->Annotated<"complex"> {
         if (x.count() != 1)
           fail(ErrorKind::type, "complex: a tensor of shape ", x.shape(),
                " is not a single number");
@@ -191,7 +191,7 @@ void bind_conversions() {
       });
   method(
       "__array_namespace__",
-      [](const Itself&, Told<"str"> api_version) {
+      [](const Itself&, Annotated<"str"> api_version) {
         return nb::module_::import_("tilewright._compat.array_api").attr("namespace")(api_version);
       },
       nb::kw_only(), "api_version"_a = nb::none());
@@ -234,9 +234,11 @@ void bind_conversions() {
       "How other libraries find the memory of a tensor on a GPU (version 3).");
   method(
       "__reduce_ex__",
-      [](nb::object self, Told<"typing.SupportsIndex"> protocol)->Told<"tuple[typing.Any, ...]"> {
-        return nb::module_::import_("tilewright._engine.pickling").attr("reduce")(self, protocol);
-      },
+      [](nb::object self, Annotated<"typing.SupportsIndex"> protocol)
+          ->Annotated<"tuple[typing.Any, ...]"> {
+            return nb::module_::import_("tilewright._engine.pickling")
+                .attr("reduce")(self, protocol);
+          },
       "protocol"_a);
   method(
       "__array_ufunc__",
@@ -418,7 +420,7 @@ void bind_graph() {
   method(
       "backward",
       [](const Itself& x, std::optional<Tensor> gradient, bool retain_graph, bool create_graph,
-         Told<"Tensor | collections.abc.Sequence[Tensor]"> inputs, bool plan) {
+         Annotated<"Tensor | collections.abc.Sequence[Tensor]"> inputs, bool plan) {
         if (!inputs.is_none())
           return backward_to(x, gradient.value_or(Tensor()), retain_graph, create_graph, inputs,
                              plan);

@@ -11,9 +11,9 @@ std::string_view utf8_of(PyObject* text) {
   return bytes ? std::string_view(bytes, static_cast<std::size_t>(size)) : std::string_view();
 }
 
-std::string told(PyObject* value) {
+std::string shown(PyObject* value) {
   return nb::cast<std::string>(
-      nb::module_::import_("tilewright._engine.argument_errors").attr("told")(nb::handle(value)));
+      nb::module_::import_("tilewright._engine.argument_errors").attr("shown")(nb::handle(value)));
 }
 
 }  // namespace tw::binding

@@ -13,6 +13,6 @@ namespace tw::binding {
 std::string_view utf8_of(PyObject* text);
 
 // What a message says that it got: the value where it is short, else its type.
-std::string told(PyObject* value);
+std::string shown(PyObject* value);
 
 }  // namespace tw::binding

@@ -154,7 +154,7 @@ void create_dtypes(nb::module_& m) {
           [](const DTypeObject& t) { return !is_bool(t.type) && !is_unsigned_int(t.type); },
           "Whether its numbers may be negative.")
       .def_prop_ro(
-          "dtype", [](const DTypeObject& t)->Told<"typing.Any"> {
+          "dtype", [](const DTypeObject& t)->Annotated<"typing.Any"> {
             // NumPy has no bfloat16: no attribute is what it takes for no type.
             if (t.type == DType::bfloat16) throw nb::attribute_error("NumPy has no bfloat16");
             return nb::module_::import_("numpy").attr("dtype")(name_of(t.type));
@@ -165,7 +165,7 @@ void create_dtypes(nb::module_& m) {
       .def("__str__", [](const DTypeObject& t) { return name_of(t.type); })
       .def("__hash__", [](const DTypeObject& t) { return index_of(t.type); })
       .def(
-          "__eq__", [](const DTypeObject& a, nb::object b)->Told<"bool"> {
+          "__eq__", [](const DTypeObject& a, nb::object b)->Annotated<"bool"> {
             if (!nb::isinstance<DTypeObject>(b)) return nb::borrow(Py_NotImplemented);
             return nb::bool_(a.type == nb::cast<DTypeObject&>(b).type);
           },
@@ -306,7 +306,7 @@ bool read_sizes(PyObject* object, Shape& out) { return read_extents(object, out,
 bool read_device(nb::handle object, const Device*& out) {
   if (object.is_none()) return false;
   if (!nb::isinstance<nb::str>(object))
-    fail(ErrorKind::type, "device must be a name such as 'cpu', got ", told(object.ptr()));
+    fail(ErrorKind::type, "device must be a name such as 'cpu', got ", shown(object.ptr()));
   const char* name = PyUnicode_AsUTF8(object.ptr());
   if (!name) throw nb::python_error();
   out = find_device(name);

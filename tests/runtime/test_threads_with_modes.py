@@ -67,7 +67,7 @@ def seen(y: tw.Tensor) -> tuple[Any, ...]:
     return values, y.requires_grad, y.device, y.shape, str(y.dtype)
 
 
-def observed(report: tw.explain) -> list[tuple[str, ...]]:
+def events_of(report: tw.explain) -> list[tuple[str, ...]]:
     return [(e.op, e.kernel, e.isa, e.problem) for e in report._recorded]
 
 
@@ -84,20 +84,20 @@ def unrecorded(use: Use) -> Any:
 def observed(use: Use) -> Any:
     with tw.explain() as report:
         y = use.call()
-    return seen(y), observed(report)
+    return seen(y), events_of(report)
 
 
 def under_forced_kernels(use: Use) -> Any:
     with tw.kernels.use(**use.forced), tw.no_grad(), tw.explain() as report:
         y = use.call()
-    return seen(y), observed(report)
+    return seen(y), events_of(report)
 
 
 def on_another_instruction_set(use: Use) -> Any:
     with tw.kernels.use(isa=OTHER_ISA), tw.explain() as report:
         y = use.call()
         gradients = use.gradients(y, use.leaves)
-    return seen(y), gradients, observed(report)
+    return seen(y), gradients, events_of(report)
 
 
 def on_the_null_device(use: Use) -> Any:
@@ -144,14 +144,14 @@ def under_autocast(use: Use) -> Any:
     leaves = [x.astype(tw.float32) if x.dtype == tw.float64 else x for x in use.leaves]
     with tw.autocast(), tw.explain() as report:
         y = use.call(*leaves)
-    return seen(y), observed(report)
+    return seen(y), events_of(report)
 
 
 def batch_invariant(use: Use) -> Any:
     with tw.use_batch_invariant(), tw.explain() as report:
         y = use.call()
         gradients = use.gradients(y, use.leaves)
-    return seen(y), gradients, observed(report), tw.is_batch_invariant()
+    return seen(y), gradients, events_of(report), tw.is_batch_invariant()
 
 
 MODES: tuple[Callable[[Use], Any], ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright import Tensor, _core
-from tilewright._engine.value_text import told
+from tilewright._engine.value_text import shown
 
 
 def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
@@ -75,7 +75,7 @@ def meshgrid(*arrays: Tensor | Sequence[Tensor], indexing: str = "xy") -> list[T
     """
     vectors = _spread("meshgrid", arrays)
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {told(indexing)}")
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {shown(indexing)}")
     for x in vectors:
         if x.ndim > 1:
             raise ValueError(f"meshgrid: needs vectors, got a tensor of shape {x.shape}")
@@ -201,7 +201,7 @@ def _checked(name: str, tensors: Sequence[object]) -> list[Tensor]:
     for x in tensors:
         if not isinstance(x, Tensor):
             raise TypeError(
-                f"{name}: expected tensors, got {told(x)}; make one with tilewright.asarray"
+                f"{name}: expected tensors, got {shown(x)}; make one with tilewright.asarray"
             )
         found.append(x)
     return found

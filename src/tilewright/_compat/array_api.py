@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from tilewright import Tensor, _core
-from tilewright._engine.value_text import told
+from tilewright._engine.value_text import shown
 
 _DType = _core.dtype
 
@@ -113,7 +113,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     True
     """
     if not isinstance(dtype, _DType):
-        raise TypeError(f"isdtype: dtype must be a dtype, got {told(dtype)}")
+        raise TypeError(f"isdtype: dtype must be a dtype, got {shown(dtype)}")
     if isinstance(kind, tuple):
         found = [_is_of(dtype, one) for one in kind]  # each of them is checked
         return any(found)
@@ -200,7 +200,7 @@ def namespace(api_version: str | None) -> ModuleType:
     if api_version is not None and api_version not in VERSIONS:
         raise ValueError(
             f"__array_namespace__: api_version must be one of {', '.join(VERSIONS)}, "
-            f"got {told(api_version)}"
+            f"got {shown(api_version)}"
         )
     return sys.modules["tilewright"]
 
@@ -211,13 +211,13 @@ def _dtype_of(name: str, given: Any) -> _DType:
     try:
         return _core._dtype_named(given)
     except TypeError:
-        raise TypeError(f"{name}: expected a dtype or a tensor, got {told(given)}") from None
+        raise TypeError(f"{name}: expected a dtype or a tensor, got {shown(given)}") from None
 
 
 def _names_of(name: str, kind: object) -> tuple[str, ...]:
     if not isinstance(kind, str) or kind not in _KINDS:
         known = ", ".join(map(repr, _KINDS))
-        raise ValueError(f"{name}: no kind {told(kind)}; choose from {known}")
+        raise ValueError(f"{name}: no kind {shown(kind)}; choose from {known}")
     return _KINDS[kind]
 
 
@@ -229,4 +229,4 @@ def _is_of(given: _DType, kind: object) -> bool:
 
 def _check_device(name: str, device: object) -> None:
     if device is not None and not (isinstance(device, str) and _core._is_device_name(device)):
-        raise ValueError(f"{name}: no device {told(device)}")
+        raise ValueError(f"{name}: no device {shown(device)}")

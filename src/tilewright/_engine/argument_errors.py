@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tilewright import _core
-from tilewright._engine.value_text import told
+from tilewright._engine.value_text import shown
 
 # A signature as nanobind keeps it: text with \0, \1, ... for the defaults; documentation; defaults.
 _Signature = tuple[str, Any, Any]
@@ -30,7 +30,7 @@ def refusal(
     if owner is None:
         parameters.pop("self", None)
     elif not args or not isinstance(args[0], owner):
-        got = told(args[0]) if args else "nothing"
+        got = shown(args[0]) if args else "nothing"
         return TypeError(f"{name}: self must be a {owner.__name__}, got {got}")
     else:
         del parameters["self"]
@@ -48,14 +48,14 @@ def signature(native: _Signature) -> inspect.Signature:
     """A signature that `inspect` and `help` show, annotations as text."""
     try:
         tree = _parsed(native[0])
-        shown = [
+        visible = [
             p.replace(annotation=_Parameter.empty)
             if p.name == "self"
             else p.replace(annotation=_python_text(p.annotation))
             for p in _parameters(native).values()
         ]
         returns = _python_text(tree.returns) if tree.returns else inspect.Signature.empty
-        return inspect.Signature(shown, return_annotation=returns)
+        return inspect.Signature(visible, return_annotation=returns)
     except (SyntaxError, ValueError) as error:  # no signature is better than a broken help()
         raise AttributeError("__signature__") from error
 
@@ -178,19 +178,19 @@ def _type_fault(parameters: Mapping[str, _Parameter], bound: Mapping[str, Any]) 
         if not _fits(annotation, value):
             got = _misfit(annotation, value)
             # nanobind calls what has no name, such as a property's value, arg.
-            shown = "value" if re.fullmatch(r"arg\d*", name) else name
-            return f"{shown} must be {_words(annotation)}, got {got}{_remedy(annotation, value)}"
+            label = "value" if re.fullmatch(r"arg\d*", name) else name
+            return f"{label} must be {_words(annotation)}, got {got}{_remedy(annotation, value)}"
     return None
 
 
 def _range_fault(bound: Mapping[str, Any]) -> str:
     for name, value in bound.items():
         if _out_of_range(value):
-            return f"{name} is out of range: {told(value)}"
+            return f"{name} is out of range: {shown(value)}"
         for item in value if isinstance(value, (list, tuple)) else ():
             if isinstance(item, int) and abs(item) > _LARGEST_INT:
-                return f"{name} is out of range: {told(item)}"
-    given = ", ".join(f"{name}={told(value)}" for name, value in bound.items())
+                return f"{name} is out of range: {shown(item)}"
+    given = ", ".join(f"{name}={shown(value)}" for name, value in bound.items())
     return f"cannot take {given}" if given else "cannot be called so"
 
 
@@ -200,8 +200,8 @@ def _misfit(annotation: Any, value: Any) -> str:
         for part in filter(_is_sequence, _alternatives(annotation)):
             wrong = [i for i, item in enumerate(value) if not _fits(part.slice, item)]
             if wrong:
-                return f"{told(value[wrong[0]])} in place {wrong[0]}"
-    return told(value)
+                return f"{shown(value[wrong[0]])} in place {wrong[0]}"
+    return shown(value)
 
 
 def _out_of_range(value: object) -> bool:
@@ -315,11 +315,11 @@ def _words(annotation: Any, plural: bool = False) -> str:
     if set(names) >= _NUMBER:
         parts = [part for part, name in zip(parts, names, strict=True) if name not in _NUMBER]
         words = ["numbers" if plural else "a number"]
-    told_parts = [_words_of_one(part, plural) for part in parts]
+    shown_parts = [_words_of_one(part, plural) for part in parts]
     words = [
-        *(w for w in told_parts if w != "None"),
+        *(w for w in shown_parts if w != "None"),
         *words,
-        *(w for w in told_parts if w == "None"),
+        *(w for w in shown_parts if w == "None"),
     ]
     words = list(dict.fromkeys(words))
     return " or ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} or {words[-1]}"

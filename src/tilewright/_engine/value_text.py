@@ -11,10 +11,10 @@ _shortened = reprlib.Repr()
 _shortened.maxstring = _shortened.maxother = 40
 
 
-def told(value: object) -> str:
+def shown(value: object) -> str:
     """A value as messages show it: short ones themselves, others by what they are.
 
-    >>> told([1, 2]), told("text")
+    >>> shown([1, 2]), shown("text")
     ('[1, 2]', "'text'")
     """
     if isinstance(value, _core.Tensor):
@@ -22,7 +22,7 @@ def told(value: object) -> str:
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         return _shortened.repr(value)
     if isinstance(value, (list, tuple)):
-        return _told_sequence(value)
+        return _shown_sequence(value)
     if isinstance(value, (type, _core.dtype)):
         of_kind = "class" if isinstance(value, type) else "dtype"
         return f"the {of_kind} {value.__name__ if isinstance(value, type) else value}"
@@ -31,7 +31,7 @@ def told(value: object) -> str:
     return f"an object of type {of}{kind.__qualname__}"
 
 
-def _told_sequence(value: list[Any] | tuple[Any, ...]) -> str:
+def _shown_sequence(value: list[Any] | tuple[Any, ...]) -> str:
     if all(v is None or isinstance(v, (bool, int, float, complex, str)) for v in value):
         return _shortened.repr(value)
     return f"a {type(value).__name__} of {len(value)} elements"

@@ -463,11 +463,11 @@ def test_documentation_names_what_exists() -> None:
 
 
 def test_a_value_is_told_by_itself_or_by_what_it_is() -> None:
-    told = argument_errors.told
-    assert told(tw.ones((2, 3))) == "a tensor of shape (2, 3), float32"
-    assert told([tw.ones(2)]) == "a list of 1 elements"
-    assert told(np.ones(2)) == "an object of type numpy.ndarray"
-    assert told(int) == "the class int"
-    assert told(tw.int8) == "the dtype int8"
-    assert len(told("a" * 1000)) < 50
-    assert told((1, None)) == "(1, None)"
+    shown = argument_errors.shown
+    assert shown(tw.ones((2, 3))) == "a tensor of shape (2, 3), float32"
+    assert shown([tw.ones(2)]) == "a list of 1 elements"
+    assert shown(np.ones(2)) == "an object of type numpy.ndarray"
+    assert shown(int) == "the class int"
+    assert shown(tw.int8) == "the dtype int8"
+    assert len(shown("a" * 1000)) < 50
+    assert shown((1, None)) == "(1, None)"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright._engine.value_text import told
+from tilewright._engine.value_text import shown
 
 Lengths = Tensor | Sequence[int]
 
@@ -52,7 +52,7 @@ def _tensor(name: str, lengths: Lengths) -> Tensor:
     if isinstance(lengths, int):
         return tw.asarray(lengths)
     if not all(isinstance(each, int) for each in lengths):
-        raise TypeError(f"ctc_loss: {name} are whole numbers, got {told(lengths)}")
+        raise TypeError(f"ctc_loss: {name} are whole numbers, got {shown(lengths)}")
     return tw.asarray(list(lengths), dtype=tw.int64)
 
 

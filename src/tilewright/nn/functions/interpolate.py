@@ -8,7 +8,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor, _core
-from tilewright._engine.value_text import told
+from tilewright._engine.value_text import shown
 
 _MODES = ("nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area")
 _BY_AXES: dict[int, Callable[..., Any]] = {
@@ -47,9 +47,9 @@ def interpolate(
     [[[0.0, 0.25, 0.75, 1.0]]]
     """
     if not isinstance(input, Tensor):
-        raise TypeError(f"interpolate: input must be a Tensor, got {told(input)}")
+        raise TypeError(f"interpolate: input must be a Tensor, got {shown(input)}")
     if mode not in _MODES:
-        raise ValueError(f"interpolate: mode is one of {', '.join(_MODES)}; got {told(mode)}")
+        raise ValueError(f"interpolate: mode is one of {', '.join(_MODES)}; got {shown(mode)}")
     axes = input.ndim - 2
     if axes not in _BY_AXES:
         raise ValueError(
@@ -116,7 +116,7 @@ def _whole(size: Any, axes: int) -> list[int]:
     sizes = _each("size", size, axes)
     for each in sizes:
         if isinstance(each, bool) or not hasattr(each, "__index__"):
-            raise TypeError(f"interpolate: size is whole numbers, got {told(size)}")
+            raise TypeError(f"interpolate: size is whole numbers, got {shown(size)}")
     return [int(each) for each in sizes]
 
 
@@ -124,7 +124,7 @@ def _factors(scale_factor: Any, axes: int) -> list[float]:
     factors = _each("scale_factor", scale_factor, axes)
     for each in factors:
         if isinstance(each, bool) or not isinstance(each, (int, float)):
-            raise TypeError(f"interpolate: scale_factor is numbers, got {told(scale_factor)}")
+            raise TypeError(f"interpolate: scale_factor is numbers, got {shown(scale_factor)}")
         if not (each > 0 and math.isfinite(each)):
             raise ValueError(f"interpolate: scale_factor must be above 0, got {each}")
     return [float(each) for each in factors]
