@@ -89,7 +89,7 @@ void scatter_add_rows(DType dtype, std::int64_t rows, std::int64_t row_count, co
             if (!few && (offsets[i] < begin || offsets[i] >= end)) continue;
             T* const to = static_cast<T*>(y) + offsets[i];
             const void* const terms[] = {to, static_cast<const T*>(x) + i * row_count};
-            add(row_count, to, terms, kSteps, Traffic::near);
+            add(row_count, to, terms, kSteps, Traffic::in_l1);
           }
         });
       }

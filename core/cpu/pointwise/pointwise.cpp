@@ -188,7 +188,7 @@ class Row {
     char* out = y.data + at * y.step_bytes();
     if (y_direct_) return fn_(n, out, inputs, step_, traffic_at(traffic_, out));
     char* buffer = buffers_[kMaxPointwiseInputs].bytes;
-    fn_(n, buffer, inputs, step_, Traffic::near);
+    fn_(n, buffer, inputs, step_, Traffic::in_l1);
     convert_elements(result_, y.dtype, n, buffer, static_cast<std::int64_t>(size_of(result_)), out,
                      y.step_bytes());
   }
@@ -511,7 +511,7 @@ void run_plain(DType type, std::int64_t n, void* y, const void* const* inputs) {
   const IsaKernels& kernels = active_kernels();
   const auto& table =
       type == DType::float32 ? *kernels.pointwise_float32 : *kernels.pointwise_float64;
-  table.value[static_cast<int>(op)](n, y, inputs, kSteps, Traffic::near);
+  table.value[static_cast<int>(op)](n, y, inputs, kSteps, Traffic::in_l1);
 }
 template <PointwiseOp op> void add_value(const char* name) {
   add_kernel<Problem>(name, kHelp, nullptr, set_up_value<op>, bind, cost_ns, run).plain =

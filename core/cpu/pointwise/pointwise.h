@@ -16,10 +16,10 @@ enum class ComputeType : std::uint8_t { f32, f64, i32, i64, u64, u8, c64, c128, 
 ComputeType compute_type_of(DType dtype);
 DType dtype_of(ComputeType type);
 
-// Where a kernel's operands are found: `near` in the first-level cache, `far` mostly beyond it.
-// `around`: besides, y is 64-byte aligned and too large for the caches, so writes may go around
-// them.
-enum class Traffic : std::uint8_t { near, far, around };
+// Where a kernel's operands are found: `in_l1`, in the first-level cache; `beyond_l1`, mostly
+// beyond it. `nontemporal`: besides, y is 64-byte aligned and too large for the caches, so writes
+// may be nontemporal: they go past the caches.
+enum class Traffic : std::uint8_t { in_l1, beyond_l1, nontemporal };
 // y[0..n) from inputs of the compute type. step[i] is 1 for an array, 0 for a constant repeated
 // over at least 64 bytes. Truth results are bytes 0 or 1.
 using PointwiseFn = void (*)(std::int64_t n, void* y, const void* const* inputs, const int* step,

@@ -20,22 +20,22 @@ template <class T> TW_INLINE void store_lanes(void* y, std::int64_t at, Mask<T> 
   store_truths(static_cast<std::uint8_t*>(y) + at, m, count);
 }
 
-template <bool far, class T> TW_INLINE Vec<T> load_lanes(const T* p) {
+template <bool beyond_l1, class T> TW_INLINE Vec<T> load_lanes(const T* p) {
 #ifdef TW_HAS_FAR_LOADS
-  if constexpr (far && sizeof(Vec<T>) == kVectorBytes)
+  if constexpr (beyond_l1 && sizeof(Vec<T>) == kVectorBytes)
     return Vec<T>(load_halves<typename Vec<T>::Raw>(p));
 #endif
   return Vec<T>::load(p);
 }
 
-// Stores, or writes around the caches. `around` is asked for each vector: the compiler would
+// Stores, or writes around the caches. `nontemporal` is asked for each vector: the compiler would
 // otherwise make a loop for each answer, with a copy of the formula, and memory hides the question.
 template <class T> TW_INLINE void write_lanes(void* y, std::int64_t at, Vec<T> v, int count,
-                                              [[maybe_unused]] bool around) {
+                                              [[maybe_unused]] bool nontemporal) {
 #ifdef TW_HAS_STREAMING
   if constexpr (sizeof(Vec<T>) == kVectorBytes) {
-    if (!__builtin_constant_p(around)) asm("" : "+r"(around));
-    if (around && count == kLanes<T>) return v.stream(static_cast<T*>(y) + at);
+    if (!__builtin_constant_p(nontemporal)) asm("" : "+r"(nontemporal));
+    if (nontemporal && count == kLanes<T>) return v.stream(static_cast<T*>(y) + at);
   }
 #endif
   store_lanes<T>(y, at, v, count);
@@ -45,9 +45,9 @@ TW_INLINE void write_lanes(void* y, std::int64_t at, Mask<T> m, int count, bool)
   store_lanes<T>(y, at, m, count);
 }
 
-// Whether loops over far memory differ from those over the caches: by loads of halves, or because
+// Whether loops over memory beyond L1 differ from those over L1: by loads of halves, or because
 // they ask how to write.
-template <class T, class Result> constexpr bool has_far_loop() {
+template <class T, class Result> constexpr bool has_beyond_l1_loop() {
   [[maybe_unused]] constexpr bool whole = sizeof(Vec<T>) == kVectorBytes;
 #if defined TW_HAS_FAR_LOADS
   return whole;
@@ -65,9 +65,9 @@ enum class Work { light, heavy, by_two };
 // Applies f(const Vec<T> (&)[N]) to each vector of N inputs; returns how many elements are done.
 // Loops over the inputs are unrolled by name: left to the compiler that comes too late for their
 // pointers to live in registers.
-template <bool far, Work work, class T, int N, class F>
+template <bool beyond_l1, Work work, class T, int N, class F>
 TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[N],
-                                         const std::int64_t (&advance)[N], bool around, F f) {
+                                         const std::int64_t (&advance)[N], bool nontemporal, F f) {
   constexpr int L = kLanes<T>;
   Vec<T> v[N];
   std::int64_t at = 0;
@@ -79,7 +79,7 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
       for (int m = 0; m < M; ++m) {
 #pragma GCC unroll 8
         for (int k = 0; k < N; ++k) {
-          v[k] = load_lanes<far>(p[k]);
+          v[k] = load_lanes<beyond_l1>(p[k]);
           p[k] += advance[k];
         }
         masks[m] = f(v);
@@ -92,22 +92,22 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
   if constexpr (N == 1 && (interleaves || work == Work::by_two)) {
     for (; at + 2 * L <= n; at += 2 * L) {
       Vec<T> w[1];
-      v[0] = load_lanes<far>(p[0]);
-      w[0] = load_lanes<far>(p[0] + advance[0]);
+      v[0] = load_lanes<beyond_l1>(p[0]);
+      w[0] = load_lanes<beyond_l1>(p[0] + advance[0]);
       p[0] += 2 * advance[0];
       const auto first = f(v), second = f(w);
-      write_lanes<T>(y, at, first, L, around);
-      write_lanes<T>(y, at + L, second, L, around);
+      write_lanes<T>(y, at, first, L, nontemporal);
+      write_lanes<T>(y, at + L, second, L, nontemporal);
     }
   }
   if constexpr (work != Work::light) return at;
   for (; at + L <= n; at += L) {
 #pragma GCC unroll 8
     for (int k = 0; k < N; ++k) {
-      v[k] = load_lanes<far>(p[k]);
+      v[k] = load_lanes<beyond_l1>(p[k]);
       p[k] += advance[k];
     }
-    write_lanes<T>(y, at, f(v), L, around);
+    write_lanes<T>(y, at, f(v), L, nontemporal);
   }
   return at;
 }
@@ -169,12 +169,13 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
   if constexpr (work == Work::heavy)
     return for_groups_of_vectors<sizeof(T) == 4 ? 2 : 1>(n, static_cast<T*>(y), p, advance, f);
 #endif
-  const bool around = traffic == Traffic::around;
+  const bool nontemporal = traffic == Traffic::nontemporal;
   std::int64_t at = -1;
-  if constexpr (work == Work::light && has_far_loop<T, decltype(f({Vec<T>()}))>())
-    if (traffic != Traffic::near) at = for_whole_vectors<true, work>(n, y, p, advance, around, f);
+  if constexpr (work == Work::light && has_beyond_l1_loop<T, decltype(f({Vec<T>()}))>())
+    if (traffic != Traffic::in_l1)
+      at = for_whole_vectors<true, work>(n, y, p, advance, nontemporal, f);
   if (at < 0)
-    at = for_whole_vectors<false, work>(n, y, p, advance, around && work != Work::light, f);
+    at = for_whole_vectors<false, work>(n, y, p, advance, nontemporal && work != Work::light, f);
   // What is left: less than a vector, or all vectors of a longer formula, of which this is a copy.
   Vec<T> v[N];
   for (; at < n; at += L) {
@@ -184,11 +185,11 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
       v[k] = work == Work::light || count < L ? Vec<T>::load(p[k], count) : Vec<T>::load(p[k]);
       p[k] += advance[k];
     }
-    write_lanes<T>(y, at, f(v), count, around && work != Work::light);
+    write_lanes<T>(y, at, f(v), count, nontemporal && work != Work::light);
     if constexpr (work == Work::light) break;
   }
 #ifdef TW_HAS_STREAMING
-  if (around) finish_streams();
+  if (nontemporal) finish_streams();
 #endif
 }
 

@@ -33,13 +33,14 @@ template <int lanes> TW_INLINE __mmask64 which_hold(const std::uint8_t* truths) 
 template <Traffic traffic, class T>
 TW_INLINE void select_lanes(std::int64_t n, T* y, const void* const* inputs, const int* step) {
   constexpr int L = kLanes<T>;
-  constexpr bool far = traffic != Traffic::near;
+  constexpr bool beyond_l1 = traffic != Traffic::in_l1;
   const auto* truths = static_cast<const std::uint8_t*>(inputs[0]);
   const auto *b = static_cast<const T*>(inputs[1]), *c = static_cast<const T*>(inputs[2]);
   const std::int64_t of_truths = step[0] * L, of_b = step[1] * L, of_c = step[2] * L;
   for (; n >= L; n -= L) {
-    const Vec<T> v = selected(which_hold<L>(truths), load_lanes<far>(b), load_lanes<far>(c));
-    if constexpr (traffic == Traffic::around)
+    const Vec<T> v =
+        selected(which_hold<L>(truths), load_lanes<beyond_l1>(b), load_lanes<beyond_l1>(c));
+    if constexpr (traffic == Traffic::nontemporal)
       v.stream(y);
     else
       v.store(y);
@@ -57,9 +58,9 @@ TW_INLINE void select_lanes(std::int64_t n, T* y, const void* const* inputs, con
 template <class T> void select_kernel(std::int64_t n, void* y, const void* const* inputs,
                                       const int* step, Traffic traffic) {
   T* const out = static_cast<T*>(y);
-  if (traffic == Traffic::near) return select_lanes<Traffic::near>(n, out, inputs, step);
-  if (traffic == Traffic::far) return select_lanes<Traffic::far>(n, out, inputs, step);
-  select_lanes<Traffic::around>(n, out, inputs, step);
+  if (traffic == Traffic::in_l1) return select_lanes<Traffic::in_l1>(n, out, inputs, step);
+  if (traffic == Traffic::beyond_l1) return select_lanes<Traffic::beyond_l1>(n, out, inputs, step);
+  select_lanes<Traffic::nontemporal>(n, out, inputs, step);
   finish_streams();
 }
 constexpr SelectTable make_select_table() {

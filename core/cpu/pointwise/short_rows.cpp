@@ -132,7 +132,7 @@ class ShortRows {
     const bool as_it_is = same_representation(p_.dtype[0], result_);
     const bool is_run = kinds_[0] == Kind::run;
     if (as_it_is && is_run) return p_.fn(n, out, inputs, advance_, traffic_at(traffic_, out));
-    p_.fn(n, buffer(0), inputs, advance_, Traffic::near);
+    p_.fn(n, buffer(0), inputs, advance_, Traffic::in_l1);
     char* const own = as_it_is ? buffer(0) : is_run ? out : spare_.bytes;
     if (!as_it_is)
       convert_elements(result_, p_.dtype[0], n, buffer(0),

@@ -20,17 +20,17 @@ inline constexpr std::int64_t kStreamBytes = 32 << 20;
 // Results from this size on are made of operands that lie beyond the first-level cache. Kernels
 // then load by halves of a vector, where units are no wider: others would lose
 // (docs/notes/pointwise.md).
-inline constexpr std::int64_t kFarBytes = 64 << 10;
+inline constexpr std::int64_t kBeyondL1Bytes = 64 << 10;
 inline Traffic traffic_of(const PointwiseProblem& p) {
   static const bool loads_halves = cpu_info().vector_path_bits == 256;
   const std::int64_t bytes = p.count * static_cast<std::int64_t>(size_of(p.dtype[0]));
-  if (bytes >= kStreamBytes) return Traffic::around;
-  return bytes >= kFarBytes && loads_halves ? Traffic::far : Traffic::near;
+  if (bytes >= kStreamBytes) return Traffic::nontemporal;
+  return bytes >= kBeyondL1Bytes && loads_halves ? Traffic::beyond_l1 : Traffic::in_l1;
 }
 // For a run of the result that begins at y.
 inline Traffic traffic_at(Traffic whole, const void* y) {
   const bool is_line = reinterpret_cast<std::uintptr_t>(y) % 64 == 0;
-  return whole == Traffic::around && !is_line ? Traffic::far : whole;
+  return whole == Traffic::nontemporal && !is_line ? Traffic::beyond_l1 : whole;
 }
 
 inline bool same_representation(DType a, DType b) {
