@@ -172,11 +172,12 @@ TW_TEST(split_of_any_shape_and_layout) {
       MatmulProblem q = p.problem();
       const std::int64_t a_space = 1 + random.below(2), b_space = 1 + random.below(3);
       std::vector<float> a(p.a.size() * a_space + 1), b(p.b.size() * b_space + 1);
-      const bool a_turned = random.below(2), b_turned = random.below(2), c_turned = random.below(2);
+      const bool a_transposed = random.below(2), b_transposed = random.below(2),
+                 c_transposed = random.below(2);
       q.a = a.data(), q.b = b.data();
-      q.a_row = (a_turned ? 1 : p.k) * a_space, q.a_col = (a_turned ? p.m : 1) * a_space;
-      q.b_row = (b_turned ? 1 : p.n) * b_space, q.b_col = (b_turned ? p.k : 1) * b_space;
-      q.c_row = c_turned ? 1 : p.n, q.c_col = c_turned ? p.m : 1;
+      q.a_row = (a_transposed ? 1 : p.k) * a_space, q.a_col = (a_transposed ? p.m : 1) * a_space;
+      q.b_row = (b_transposed ? 1 : p.n) * b_space, q.b_col = (b_transposed ? p.k : 1) * b_space;
+      q.c_row = c_transposed ? 1 : p.n, q.c_col = c_transposed ? p.m : 1;
       q.alpha = i % 3 ? 1 : -2, q.beta = i % 4 ? 0 : 0.5;
       for (std::int64_t r = 0; r < p.m; ++r)
         for (std::int64_t l = 0; l < p.k; ++l) a[r * q.a_row + l * q.a_col] = p.a[r * p.k + l];

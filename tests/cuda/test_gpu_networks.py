@@ -88,7 +88,7 @@ ALIGNED = [
 RUNGS = ["tensor64", "tensor128"]
 
 
-def turned(x: np.ndarray) -> np.ndarray:
+def transposed(x: np.ndarray) -> np.ndarray:
     return np.swapaxes(x, -1, -2)
 
 
@@ -100,21 +100,21 @@ def attention_and_roundings(
     Rounded are weights, the scores' gradients and results; in largest errors of one rounding.
     """
     scale = 1 / np.sqrt(q.shape[-1])
-    scores = q @ turned(k) * scale + mask
+    scores = q @ transposed(k) * scale + mask
     p = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-1e300))
     p /= p.sum(axis=-1, keepdims=True)
     y, size = p @ v, np.abs
     y_off = p @ size(v) + size(y)
-    dp = g @ turned(v)
+    dp = g @ transposed(v)
     ds = p * (dp - (p * dp).sum(axis=-1, keepdims=True))
     # The sum in it is that of the rounded results.
     ds_off = size(ds) + p * (size(g) * y_off).sum(axis=-1, keepdims=True)
-    dq, dk, dv = ds @ k * scale, turned(ds) @ q * scale, turned(p) @ g
+    dq, dk, dv = ds @ k * scale, transposed(ds) @ q * scale, transposed(p) @ g
     return [
         (y, y_off),
         (dq, ds_off @ size(k) * scale + size(dq)),
-        (dk, turned(ds_off) @ size(q) * scale + size(dk)),
-        (dv, turned(p) @ size(g) + size(dv)),
+        (dk, transposed(ds_off) @ size(q) * scale + size(dk)),
+        (dv, transposed(p) @ size(g) + size(dv)),
     ]
 
 

@@ -16,7 +16,7 @@ using std::int64_t;
 // Multiply-adds of a piece, about 30 us.
 constexpr int64_t kPieceTerms = 1 << 20;
 // Bytes of the source's pixels that are multiplied at a time: they and the result's stay in L2, and
-// few rows of a large plane are turned twice.
+// few rows of a large plane are transposed twice.
 constexpr int64_t kBandBytes = 128 << 10;
 
 // How bands of the result's rows, and what they read, lie as pixels of as many planes as there are
@@ -250,7 +250,7 @@ bool depthwise_accepts(const ConvolutionProblem& p, std::string* reason) {
   return takes;
 }
 
-// Planes turned to pixels and back, a load for each multiply-add; lanes without a plane cost as
+// Planes transposed to pixels and back, a load for each multiply-add; lanes without a plane cost as
 // much.
 double depthwise_cost_ns(const ConvolutionProblem& p) {
   constexpr double kSourceNs = 0.08, kResultNs = 0.1, kNsPerFlop = 0.0065;

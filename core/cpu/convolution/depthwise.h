@@ -1,5 +1,5 @@
-// Rung depthwise: groups of one channel. Planes lie in the lanes of vectors, turned to pixels and
-// back: no row is too short for that, and a stride costs nothing.
+// Rung depthwise: groups of one channel. Planes lie in the lanes of vectors, transposed to pixels
+// and back: no row is too short for that, and a stride costs nothing.
 #pragma once
 #include "core/problems/convolution.h"
 

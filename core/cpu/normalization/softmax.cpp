@@ -69,28 +69,30 @@ struct Elements {
 };
 
 // Short rows, and few columns beside each other, are of less use to vectors than many of their
-// planes [n, inner] side by side: these are turned in a buffer, so that each is a column of it. The
-// order of terms then follows from the number of planes.
-constexpr int64_t kNarrow = 16, kMostTurned = 1024;
-bool is_turned(const SoftmaxShape& s) {
+// planes [n, inner] side by side: these are transposed in a buffer, so that each is a column of it.
+// The order of terms then follows from the number of planes.
+constexpr int64_t kNarrow = 16, kMostTransposed = 1024;
+bool is_transposed(const SoftmaxShape& s) {
   const bool narrow = s.are_rows ? s.n <= kNarrow : s.inner < kNarrow;
   const int64_t plane = s.n * s.inner;
-  return narrow && plane > 0 && plane <= kMostTurned && s.outer >= kNarrow && !is_batch_invariant();
+  return narrow && plane > 0 && plane <= kMostTransposed && s.outer >= kNarrow &&
+         !is_batch_invariant();
 }
-// Planes that are turned together: the buffer is 32 KiB of float32 for those of up to 512 elements.
-int64_t turned_at_once(const SoftmaxShape& s) {
+// Planes that are transposed together: the buffer is 32 KiB of float32 for those of up to 512
+// elements.
+int64_t transposed_at_once(const SoftmaxShape& s) {
   return std::clamp<int64_t>((8 << 10) / (s.n * s.inner), 16, 512);
 }
 // body(first, planes, buffer): the buffer has room for so many elements a plane.
-template <class F> void each_turned(const SoftmaxShape& s, int64_t elements, F&& body) {
-  const int64_t most = turned_at_once(s);
+template <class F> void each_transposed(const SoftmaxShape& s, int64_t elements, F&& body) {
+  const int64_t most = transposed_at_once(s);
   parallel_ranges(s.outer, pieces_of(s.n * s.inner), [&](int64_t begin, int64_t end) {
     const Scratch buffer(static_cast<std::size_t>(most * elements) * size_of(s.dtype));
     for (int64_t i = begin; i < end; i += most) body(i, std::min(most, end - i), buffer.as<void>());
   });
 }
 // y[j][i] = x[i][j].
-void turn(DType dtype, int64_t rows, int64_t columns, const void* x, void* y) {
+void transpose(DType dtype, int64_t rows, int64_t columns, const void* x, void* y) {
   const auto bytes = static_cast<int64_t>(size_of(dtype));
   const int power = dtype == DType::float64 ? 3 : 2;
   active_kernels().convert->transpose[power](rows, columns, x, columns * bytes, y, rows * bytes,
@@ -158,18 +160,18 @@ template <class Row, class Column> void forward(const SoftmaxShape& s, const voi
                                                 const void* slopes, void* y, bool grouped, Row row,
                                                 Column column) {
   const Elements e(s.dtype);
-  if (is_turned(s)) {
+  if (is_transposed(s)) {
     const int64_t plane = s.n * s.inner;
-    return each_turned(s, plane + s.inner, [&](int64_t first, int64_t m, void* buffer) {
+    return each_transposed(s, plane + s.inner, [&](int64_t first, int64_t m, void* buffer) {
       const int64_t groups = m * s.inner;
       void* const of_groups = e.at(buffer, m * plane);
-      turn(s.dtype, m, plane, e.at(x, first * plane), buffer);
-      if (slopes) turn(s.dtype, m, s.inner, e.at(slopes, first * s.inner), of_groups);
+      transpose(s.dtype, m, plane, e.at(x, first * plane), buffer);
+      if (slopes) transpose(s.dtype, m, s.inner, e.at(slopes, first * s.inner), of_groups);
       column(groups, groups, buffer, slopes ? of_groups : nullptr, grouped ? of_groups : buffer);
       if (grouped)
-        turn(s.dtype, s.inner, m, of_groups, e.at(y, first * s.inner));
+        transpose(s.dtype, s.inner, m, of_groups, e.at(y, first * s.inner));
       else
-        turn(s.dtype, plane, m, buffer, e.at(y, first * plane));
+        transpose(s.dtype, plane, m, buffer, e.at(y, first * plane));
     });
   }
   if (is_narrow(s.dtype) && !s.are_rows)
@@ -218,8 +220,8 @@ void scaled_softmax(const SoftmaxShape& s, const void* x, const void* slopes, vo
 void backward(const SoftmaxShape& s, const void* y, const void* g, bool repeated, void* dx,
               SoftmaxLoops::RowBackward row, SoftmaxLoops::ColumnBackward column) {
   const Elements e(s.dtype);
-  const bool turned = is_turned(s);
-  const int64_t length = turned       ? turned_at_once(s) * s.inner
+  const bool transposed = is_transposed(s);
+  const int64_t length = transposed   ? transposed_at_once(s) * s.inner
                          : s.are_rows ? s.n
                                       : std::min(s.inner, kMostColumns);
   const Scratch one_row(repeated ? static_cast<std::size_t>(length * e.bytes) : 0);
@@ -227,15 +229,15 @@ void backward(const SoftmaxShape& s, const void* y, const void* g, bool repeated
     std::fill_n(one_row.as<double>(), length, *static_cast<const double*>(g));
   else if (repeated)
     std::fill_n(one_row.as<float>(), length, *static_cast<const float*>(g));
-  if (turned) {
+  if (transposed) {
     const int64_t plane = s.n * s.inner;
-    return each_turned(s, 2 * plane, [&](int64_t first, int64_t m, void* buffer) {
+    return each_transposed(s, 2 * plane, [&](int64_t first, int64_t m, void* buffer) {
       void* const gs = e.at(buffer, m * plane);
-      turn(s.dtype, m, plane, e.at(y, first * plane), buffer);
-      if (!repeated) turn(s.dtype, m, plane, e.at(g, first * plane), gs);
+      transpose(s.dtype, m, plane, e.at(y, first * plane), buffer);
+      if (!repeated) transpose(s.dtype, m, plane, e.at(g, first * plane), gs);
       const int64_t groups = m * s.inner;
       column(s.n, groups, groups, buffer, repeated ? one_row.as<void>() : gs, repeated, buffer);
-      turn(s.dtype, plane, m, buffer, e.at(dx, first * plane));
+      transpose(s.dtype, plane, m, buffer, e.at(dx, first * plane));
     });
   }
   each_span(s, [&](Span span) {
@@ -343,7 +345,7 @@ const char* refuses_values(const Call& call) {
   if (!is_narrow(call.in[0].dtype)) return refuses(call);
   const SoftmaxShape s = shape_of(call.in[0], reduced_by(call));
   const bool fit = s.are_rows ? s.n <= kLongestStaged : are_staged_columns(s);
-  return s.n > 0 && fit && !is_turned(s) ? nullptr : kTooNarrow;
+  return s.n > 0 && fit && !is_transposed(s) ? nullptr : kTooNarrow;
 }
 void set_shape(void* problem, const Meta& x, std::uint32_t reduced) {
   static_cast<Problem*>(problem)->shape = shape_of(x, reduced);

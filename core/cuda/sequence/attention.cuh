@@ -246,8 +246,8 @@ TW_DEVICE void load_queries(const Attention& p, const Head& head, int64_t query,
   }
 }
 
-// Each thread's own weights of the tile, rows of which are queries, or keys where `turned`.
-template <bool turned>
+// Each thread's own weights of the tile, rows of which are queries, or keys where `transposed`.
+template <bool transposed>
 TW_DEVICE void weigh(const Attention& p, const Head& head, int64_t query, int64_t key,
                      const T (&products)[kEach][kEach], const Queries& queries, T* weights) {
 #pragma unroll
@@ -255,13 +255,13 @@ TW_DEVICE void weigh(const Attention& p, const Head& head, int64_t query, int64_
 #pragma unroll
     for (int j = 0; j < kEach; ++j) {
       const int row = down() + 16 * i, col = across() + 16 * j;
-      const int q = turned ? col : row, k = turned ? row : col;
+      const int q = transposed ? col : row, k = transposed ? row : col;
       const T score = score_of(p, head, products[i][j], query + q, key + k);
       weights[row * kPitch + col] = exponential(score - queries.bases[q] - queries.log_sums[q]);
     }
 }
 // From weights to the gradients of products of queries and keys.
-template <bool turned>
+template <bool transposed>
 TW_DEVICE void differentiate(const Attention& p, const T (&dw)[kEach][kEach],
                              const Queries& queries, T* weights) {
 #pragma unroll
@@ -270,7 +270,7 @@ TW_DEVICE void differentiate(const Attention& p, const T (&dw)[kEach][kEach],
     for (int j = 0; j < kEach; ++j) {
       const int row = down() + 16 * i, col = across() + 16 * j;
       T& weight = weights[row * kPitch + col];
-      weight *= (dw[i][j] - queries.slopes[turned ? col : row]) * T(p.scale);
+      weight *= (dw[i][j] - queries.slopes[transposed ? col : row]) * T(p.scale);
     }
 }
 

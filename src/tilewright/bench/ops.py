@@ -251,7 +251,7 @@ def _each(of: Callable[..., Any], **options: Any) -> _Call:
     return _Call(of, mirrored=of, **options)
 
 
-def _turned(of: Callable[..., Any], mirrored: Callable[..., Any], **options: Any) -> _Call:
+def _on_transposes(of: Callable[..., Any], mirrored: Callable[..., Any], **options: Any) -> _Call:
     """A call that is another one on the transposes."""
     return _Call(of, mirrored=mirrored, **options)
 
@@ -267,37 +267,41 @@ def _pow(exponent: float) -> _Call:
 _CALLS = {
     **{f"pow {exponent}": _pow(exponent) for exponent in (2, 3, 0.5, -1)},
     "norm of all": _each(lambda m, axis, x: _norm(m, x)),
-    "norm along columns": _turned(
+    "norm along columns": _on_transposes(
         lambda m, axis, x: _norm(m, x, **{axis: 0}), lambda m, axis, x: _norm(m, x, **{axis: 1})
     ),
-    "norm along rows": _turned(
+    "norm along rows": _on_transposes(
         lambda m, axis, x: _norm(m, x, **{axis: 1}), lambda m, axis, x: _norm(m, x, **{axis: 0})
     ),
     "nansum of all": _each(lambda m, axis, x: m.nansum(x)),
-    "nansum along rows": _turned(
+    "nansum along rows": _on_transposes(
         lambda m, axis, x: m.nansum(x, **{axis: 1}), lambda m, axis, x: m.nansum(x, **{axis: 0})
     ),
     "nan_to_num": _each(lambda m, axis, x: m.nan_to_num(x)),
     "clip by numbers": _each(lambda m, axis, x: m.clip(x, -1, 1), dtypes=DTYPES),
     "divide by a number": _each(lambda m, axis, x: x / 3),
-    "diff along rows": _turned(
+    "diff along rows": _on_transposes(
         lambda m, axis, x: m.diff(x, **{axis: 1}),
         lambda m, axis, x: m.diff(x, **{axis: 0}),
         dtypes=DTYPES,
     ),
-    "trapezoid along rows": _turned(
+    "trapezoid along rows": _on_transposes(
         lambda m, axis, x: m.trapezoid(x, **{axis: 1}),
         lambda m, axis, x: m.trapezoid(x, **{axis: 0}),
     ),
-    "tril": _turned(lambda m, axis, x: m.tril(x), lambda m, axis, x: m.triu(x), dtypes=DTYPES),
-    "triu": _turned(lambda m, axis, x: m.triu(x), lambda m, axis, x: m.tril(x), dtypes=DTYPES),
-    "roll along rows": _turned(
+    "tril": _on_transposes(
+        lambda m, axis, x: m.tril(x), lambda m, axis, x: m.triu(x), dtypes=DTYPES
+    ),
+    "triu": _on_transposes(
+        lambda m, axis, x: m.triu(x), lambda m, axis, x: m.tril(x), dtypes=DTYPES
+    ),
+    "roll along rows": _on_transposes(
         lambda m, axis, x: m.roll(x, 5, 1), lambda m, axis, x: m.roll(x, 5, 0), dtypes=DTYPES
     ),
-    "tile": _turned(
+    "tile": _on_transposes(
         lambda m, axis, x: m.tile(x, (2, 1)), lambda m, axis, x: m.tile(x, (1, 2)), dtypes=DTYPES
     ),
-    "rows of products": _turned(
+    "rows of products": _on_transposes(
         lambda m, axis, x, y: m.einsum("ij,ij->i", x, y),
         lambda m, axis, x, y: m.einsum("ij,ij->j", x, y),
         arity=2,

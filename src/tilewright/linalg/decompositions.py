@@ -284,8 +284,8 @@ class _Inverse(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
         (y,) = ctx.saved_tensors
-        turned = _adjoint(y)
-        return -(turned @ g @ turned)
+        adjoint = _adjoint(y)
+        return -(adjoint @ g @ adjoint)
 
 
 class _Solve(Function):
@@ -431,10 +431,10 @@ class _PseudoInverse(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
         x, y = ctx.saved_tensors
-        turned, of_y = _adjoint(y), _adjoint(g)
+        adjoint, of_y = _adjoint(y), _adjoint(g)
         left = of_y - x @ (y @ of_y)
         right = of_y - (of_y @ y) @ x
-        return left @ (y @ turned) + turned @ (y @ right) - turned @ g @ turned, None
+        return left @ (y @ adjoint) + adjoint @ (y @ right) - adjoint @ g @ adjoint, None
 
 
 # ---- helpers ----

@@ -73,20 +73,20 @@ class _Eig(Function):
     @staticmethod
     def backward(ctx: Any, of_values: Tensor | None, of_vectors: Tensor | None) -> Tensor | None:
         values, vectors = ctx.saved_tensors
-        turned = tw.conj(vectors.mT)
+        adjoint = tw.conj(vectors.mT)
         eye = tw.eye(values.shape[-1], dtype=values.dtype)
         inner = None if of_values is None else tw.expand_dims(of_values, -1) * eye
         if of_vectors is not None:
-            product = turned @ of_vectors
+            product = adjoint @ of_vectors
             # Vectors keep their length: what lies along them has no effect.
             lengths = tw.real(tw.sum(product * eye, axis=-2))
-            product = product - turned @ (vectors * tw.expand_dims(lengths, -2))
+            product = product - adjoint @ (vectors * tw.expand_dims(lengths, -2))
             apart = tw.conj(tw.expand_dims(values, -2) - tw.expand_dims(values, -1)) + eye
             mixed = product * (1 - eye) / apart
             inner = mixed if inner is None else inner + mixed
         if inner is None:
             return None
-        of_a = solve(turned, inner @ turned)
+        of_a = solve(adjoint, inner @ adjoint)
         return tw.real(of_a) if ctx.real else of_a
 
 

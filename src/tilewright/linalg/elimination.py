@@ -150,13 +150,13 @@ def lu_solve(
     if b.shape[-2 if left else -1] != x.shape[-1]:
         raise ValueError(f"lu_solve: factors of {shape_of(x)} do not fit b of {shape_of(b)}")
     if not left:
-        return _turned(lu_solve(x, pivots, _turned(b), adjoint=not adjoint))
+        return _adjoint(lu_solve(x, pivots, _adjoint(b), adjoint=not adjoint))
     p, lower, upper = lu_unpack(x, pivots)
     p = p if p.dtype == b.dtype else p.astype(tw.result_type(p, b))
     b = b if p.dtype == b.dtype else b.astype(p.dtype)
     if adjoint:
-        first = solve_triangular(_turned(upper), b, upper=False)
-        return p @ solve_triangular(_turned(lower), first, upper=True, unitriangular=True)
+        first = solve_triangular(_adjoint(upper), b, upper=False)
+        return p @ solve_triangular(_adjoint(lower), first, upper=True, unitriangular=True)
     first = solve_triangular(lower, p.mT @ b, upper=False, unitriangular=True)
     return solve_triangular(upper, first, upper=True)
 
@@ -196,21 +196,21 @@ class _Elimination(Function):
         of_lower, of_upper = tw.tril(g[..., :count], k=-1), tw.triu(g[..., :count, :])
         square = slice(count)
         inner = tw.tril(
-            _turned(lower[..., square, :]) @ of_lower[..., square, :]
-            - of_upper[..., count:] @ _turned(upper[..., count:]),
+            _adjoint(lower[..., square, :]) @ of_lower[..., square, :]
+            - of_upper[..., count:] @ _adjoint(upper[..., count:]),
             k=-1,
         ) + tw.triu(
-            of_upper[..., square] @ _turned(upper[..., square])
-            - _turned(lower[..., count:, :]) @ of_lower[..., count:, :]
+            of_upper[..., square] @ _adjoint(upper[..., square])
+            - _adjoint(lower[..., count:, :]) @ of_lower[..., count:, :]
         )
-        l_turned = _turned(lower[..., square, :])
-        u_turned = _turned(upper[..., square])
-        inner = solve_triangular(u_turned, inner, upper=False, left=False)
+        l_adjoint = _adjoint(lower[..., square, :])
+        u_adjoint = _adjoint(upper[..., square])
+        inner = solve_triangular(u_adjoint, inner, upper=False, left=False)
         if columns > count:
             inner = tw.concat([inner, of_upper[..., count:]], axis=-1)
-        inner = solve_triangular(l_turned, inner, upper=True, unitriangular=True)
+        inner = solve_triangular(l_adjoint, inner, upper=True, unitriangular=True)
         if rows > count:
-            below = solve_triangular(u_turned, of_lower[..., count:, :], upper=False, left=False)
+            below = solve_triangular(u_adjoint, of_lower[..., count:, :], upper=False, left=False)
             inner = tw.concat([inner, below], axis=-2)
         return p @ inner, None
 
@@ -285,5 +285,5 @@ def _check_factors(who: str, x: Tensor, pivots: Tensor) -> None:
         raise ValueError(f"{who}: pivots are rows, from 1 to {x.shape[-2]}")
 
 
-def _turned(x: Tensor) -> Tensor:
+def _adjoint(x: Tensor) -> Tensor:
     return tw.conj(x.mT) if x.is_complex() else x.mT

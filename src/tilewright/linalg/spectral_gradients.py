@@ -24,15 +24,15 @@ _STEPS = 16
 def of_eigh(
     values: Tensor, vectors: Tensor, of_values: Tensor | None, of_vectors: Tensor | None
 ) -> Tensor | None:
-    turned = _adjoint(vectors)
+    adjoint = _adjoint(vectors)
     inner = None if of_values is None else _diagonal(of_values)
     if of_vectors is not None:
-        product = turned @ of_vectors
+        product = adjoint @ of_vectors
         gaps = tw.expand_dims(values, -2) - tw.expand_dims(values, -1)
         skew = (product - _adjoint(product)) * 0.5
         mixed = _quotients(skew, gaps, values, of_values, _largest(product))
         inner = mixed if inner is None else inner + mixed
-    return None if inner is None else vectors @ inner @ turned
+    return None if inner is None else vectors @ inner @ adjoint
 
 
 def of_svd(

@@ -392,11 +392,11 @@ def test_bfloat16_is_summed_in_float32_and_rounded_once(rng, shape) -> None:
     m, n, k = shape
     a, b = halves(rng, (m, k), (k, n))
     x, y = arrays.tensor(a, "bfloat16"), arrays.tensor(b, "bfloat16")
-    turned = [arrays.tensor(v.T.copy(), "bfloat16").mT for v in (a, b)]
+    transposed = [arrays.tensor(v.T.copy(), "bfloat16").mT for v in (a, b)]
     for kernel in ("bf16", "packed", "naive"):
         with tw.kernels.use(matmul=kernel):
             assert_rounded_once(x @ y, a, b)
-            assert_rounded_once(turned[0] @ turned[1], a, b)
+            assert_rounded_once(transposed[0] @ transposed[1], a, b)
     assert_rounded_once(x @ y, a, b)
 
 

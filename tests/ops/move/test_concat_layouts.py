@@ -92,9 +92,9 @@ def test_many_short_operands(dtype: str) -> None:
         for axis in (1, -1):
             y = tw.concat(made, axis=axis)
             np.testing.assert_array_equal(y.numpy(), np.concatenate(parts, axis))
-        turned = [tw.asarray(part.T.copy()).T for part in parts]
+        transposed = [tw.asarray(part.T.copy()).T for part in parts]
         gaps = [tw.asarray(np.repeat(part, 2, 0))[::2] for part in parts]
-        for others in (turned, gaps, [*made[:-1], gaps[-1]]):
+        for others in (transposed, gaps, [*made[:-1], gaps[-1]]):
             y = tw.concat(others, axis=1)
             np.testing.assert_array_equal(y.numpy(), np.concatenate(parts, 1))
         if len({*sizes}) == 1:

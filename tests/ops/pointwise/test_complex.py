@@ -77,8 +77,8 @@ def test_parts_of_views() -> None:
     for index in (np.s_[::2, 1:, ::-1], np.s_[:, 2], np.s_[..., :1]):
         np.testing.assert_array_equal(np.asarray(z[index].imag), x[index].imag)
         np.testing.assert_array_equal(np.asarray(tw.conj(z[index])), x[index].conj())
-    turned = tw.permute_dims(z, (2, 0, 1))
-    np.testing.assert_array_equal(np.asarray(turned.real), x.transpose(2, 0, 1).real)
+    transposed = tw.permute_dims(z, (2, 0, 1))
+    np.testing.assert_array_equal(np.asarray(transposed.real), x.transpose(2, 0, 1).real)
     wide = tw.broadcast_to(z[:1], (3, 5, 6))
     np.testing.assert_array_equal(np.asarray(wide.imag), np.broadcast_to(x[:1], (3, 5, 6)).imag)
 

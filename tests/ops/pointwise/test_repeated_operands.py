@@ -44,8 +44,8 @@ def test_xlogy_of_what_repeats_has_the_bits_of_the_whole(
     few = rng.choice(SPECIAL, repeated)
     b, whole = (tw.asarray(x).astype(kind) for x in (few, np.broadcast_to(few, shape).copy()))
     plain = tw.asarray(rng.choice(SPECIAL, shape)).astype(kind)
-    turned = plain.swapaxes(-1, -2).contiguous().swapaxes(-1, -2)
-    for a in (plain, turned):
+    transposed = plain.swapaxes(-1, -2).contiguous().swapaxes(-1, -2)
+    for a in (plain, transposed):
         slopes = []
         for other in (b, whole):
             leaf = a.detach().requires_grad_()
@@ -319,9 +319,9 @@ def test_reductions_of_what_repeats(
     rtol = {"bfloat16": 2.0**-7, "float32": 1e-5, "float64": 1e-12}.get(dtype, 0)
     for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2)):
         for there in (x, tw.flip(x)):
-            turned = tw.broadcast_to(there, shape).permute(order)
-            got = getattr(tw, name)(turned, axis=axis)
-            want = getattr(tw, name)(turned.contiguous(), axis=axis)
+            transposed = tw.broadcast_to(there, shape).permute(order)
+            got = getattr(tw, name)(transposed, axis=axis)
+            want = getattr(tw, name)(transposed.contiguous(), axis=axis)
             got, want = (np.asarray(y.astype(tw.float64)) for y in (got, want))
             np.testing.assert_allclose(got, want, rtol=rtol, atol=4 * rtol)
 

@@ -51,7 +51,7 @@ NORMS: dict[str, Homogeneous] = {
     "vector norm of all": Homogeneous(linalg.vector_norm, 1),
     "vector norm along columns": Homogeneous(lambda x: linalg.vector_norm(x, axis=0), 1),
     "vector norm of two axes apart": Homogeneous(lambda x: linalg.vector_norm(x, axis=(0, 2)), 1),
-    "vector norm of turned rows": Homogeneous(lambda x: linalg.vector_norm(x.mT, axis=1), 1),
+    "vector norm of transposed rows": Homogeneous(lambda x: linalg.vector_norm(x.mT, axis=1), 1),
     "vector norm of complex": Homogeneous(
         lambda x: linalg.vector_norm(tw.complex(x[0], x[1]), axis=-1), 1
     ),

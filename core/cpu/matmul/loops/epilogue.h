@@ -55,8 +55,8 @@ template <class T> inline void apply_epilogue(std::int64_t m, std::int64_t n, T*
                                               const MatmulEpilogue& epilogue) {
   if (!epilogue.bias && !epilogue.relu) return;
   if (c_col == 1) return epilogue_rows(m, n, c, c_row, c, c_row, epilogue);
-  const MatmulEpilogue turned{epilogue.bias, epilogue.col, epilogue.row, epilogue.relu};
-  if (c_row == 1) return epilogue_rows(n, m, c, c_col, c, c_col, turned);
+  const MatmulEpilogue transposed{epilogue.bias, epilogue.col, epilogue.row, epilogue.relu};
+  if (c_row == 1) return epilogue_rows(n, m, c, c_col, c, c_col, transposed);
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < n; ++j) {
       T* const element = c + i * c_row + j * c_col;
