@@ -277,11 +277,11 @@ template <class From, class To> inline constexpr bool kByFloat =
     kIsShort<From> || (std::is_integral_v<From> && (std::is_same_v<To, Half> || sizeof(From) < 4));
 
 // 1 for all numbers but 0, NaN included, whose bits beside the sign say so.
-TW_INLINE void truths_of_shorts(const void* x, std::uint8_t* y) {
+TW_INLINE void bools_of_shorts(const void* x, std::uint8_t* y) {
   using Bits = Vec<std::int16_t>;
   auto* bits = (const std::int16_t*)x;
   for (int i = 0; i < kStep; i += Bits::lanes)
-    store_truths<std::int16_t>(y + i, (Bits::load(bits + i) & 0x7fff) != 0, Bits::lanes);
+    store_mask<std::int16_t>(y + i, (Bits::load(bits + i) & 0x7fff) != 0, Bits::lanes);
 }
 
 // Conversions of several parts are one pass for each, over numbers in the registers: the compiler
@@ -289,7 +289,7 @@ TW_INLINE void truths_of_shorts(const void* x, std::uint8_t* y) {
 template <class To, class From>
 TW_INLINE void convert_step(const From* __restrict x, Stored<To>* __restrict y) {
   if constexpr (kIsShort<From> && std::is_same_v<To, bool>) {
-    truths_of_shorts(x, (std::uint8_t*)y);
+    bools_of_shorts(x, (std::uint8_t*)y);
   } else if constexpr (std::is_floating_point_v<From> && kFromInt32<To>) {
     std::int32_t whole[kStep];
     whole_numbers(x, whole);
@@ -325,7 +325,8 @@ void convert_array(int64_t n, const void* x, int64_t xs, void* y, int64_t ys) {
 }
 
 // 1 where x holds, else 0, as 16-bit numbers.
-template <class To> void convert_truths(int64_t n, const void* x, int64_t xs, void* y, int64_t ys) {
+template <class To>
+void convert_to_bools(int64_t n, const void* x, int64_t xs, void* y, int64_t ys) {
   const uint16_t one = std::is_same_v<To, BFloat16> ? 0x3f80 : 0x3c00;
   auto* in = (const std::uint8_t*)x;
   auto* out = (uint16_t*)y;
@@ -432,7 +433,7 @@ template <class From, class To> constexpr ConvertFunction function_for() {
   if constexpr (std::is_same_v<From, To>) {
     return fill_or_copy<sizeof(To)>;
   } else if constexpr (std::is_same_v<From, bool> && kIsShort<To>) {
-    return convert_truths<To>;
+    return convert_to_bools<To>;
   } else if constexpr (std::is_same_v<From, bool>) {
     return function_for<std::uint8_t, To>();
   } else if constexpr (std::is_same_v<To, bool>) {

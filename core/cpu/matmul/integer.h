@@ -1,4 +1,4 @@
-// The packed rung's functions for whole numbers and truth values.
+// The packed rung's functions for whole numbers and bools.
 #pragma once
 #include "core/cpu/matmul/matmul.h"
 

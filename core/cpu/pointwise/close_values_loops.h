@@ -44,12 +44,12 @@ template <class T, bool equal_nan> void close_in_double(int64_t n, const T* x, c
       Mask<double> masks[masks_at_once];
 #pragma GCC unroll 8
       for (int i = 0; i < masks_at_once; ++i) masks[i] = close(at + i * D, D);
-      store_truths<double>(out + at, masks);
+      store_mask<double>(out + at, masks);
     }
-  for (; at + D <= n; at += D) store_truths<double>(out + at, close(at, D), D);
+  for (; at + D <= n; at += D) store_mask<double>(out + at, close(at, D), D);
   if (at < n) {
     const int rest = (int)(n - at);
-    store_truths<double>(out + at, close(at, rest), rest);
+    store_mask<double>(out + at, close(at, rest), rest);
   }
 }
 
@@ -81,10 +81,10 @@ template <bool equal_nan> void close_values(int64_t n, const float* x, const flo
     if (any(!(certain[0] & certain[1] & certain[2] & certain[3]))) {
       close_in_double<float, equal_nan>(vectors * L, x + at, y + at, rtol, atol, out + at);
     } else if constexpr (kMasksAtOnce<float> == vectors) {
-      store_truths<float>(out + at, masks);
+      store_mask<float>(out + at, masks);
     } else {
 #pragma GCC unroll 4
-      for (int i = 0; i < vectors; ++i) store_truths<float>(out + at + i * L, masks[i], L);
+      for (int i = 0; i < vectors; ++i) store_mask<float>(out + at + i * L, masks[i], L);
     }
   }
   close_in_double<float, equal_nan>(n - at, x + at, y + at, rtol, atol, out + at);

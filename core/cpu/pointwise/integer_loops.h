@@ -1,4 +1,4 @@
-// The pointwise rows for whole numbers, truth values and complex numbers; these have no gradients.
+// The pointwise rows for whole numbers, bools and complex numbers; these have no gradients.
 #pragma once
 #include "core/cpu/pointwise/pointwise_loops.h"
 #include "core/cpu/pointwise/select_loops.h"

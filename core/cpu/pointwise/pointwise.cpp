@@ -435,7 +435,7 @@ PointwiseOp op_for(PointwiseOp op, DType type) {
   return op;
 }
 
-// Whether all operands are of the call's type; truths, where the row chooses by them, count as
+// Whether all operands are of the call's type; masks, where the row chooses by them, count as
 // such.
 bool is_of_one_type(const Call& call) {
   for (int i = 0; i < call.inputs; ++i)
@@ -448,7 +448,7 @@ ComputeType compute_type_of(const Call& call, PointwiseFn stored) {
   return as_it_lies ? ComputeType::bf16 : compute_type_of(call.type);
 }
 
-// Where truths choose among numbers of the result's type.
+// Where a mask chooses among numbers of the result's type.
 PointwiseFn select_for(const Call& call, ComputeType type) {
   const DType made = call.out->dtype;
   if (!is_bool(call.in[0].dtype) || call.in[0].number || size_of(made) > 8) return nullptr;

@@ -68,7 +68,7 @@ struct RepeatedPart {
 // one; strides are in elements, 0 where an operand repeats.
 struct PointwiseProblem {
   PointwiseFn fn;
-  PointwiseFn select;  // in its place where the first input is of truths; or null
+  PointwiseFn select;  // in its place where the first input is a mask of bools; or null
   RepeatedPart repeated;
   std::int64_t count;  // elements of y
   void* data[kMaxPointwiseInputs + 1];

@@ -17,7 +17,7 @@ template <class T> TW_INLINE void store_lanes(void* y, std::int64_t at, Vec<T> v
   v.store(static_cast<T*>(y) + at, count);
 }
 template <class T> TW_INLINE void store_lanes(void* y, std::int64_t at, Mask<T> m, int count) {
-  store_truths(static_cast<std::uint8_t*>(y) + at, m, count);
+  store_mask(static_cast<std::uint8_t*>(y) + at, m, count);
 }
 
 template <bool beyond_l1, class T> TW_INLINE Vec<T> load_lanes(const T* p) {
@@ -84,7 +84,7 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
         }
         masks[m] = f(v);
       }
-      store_truths(static_cast<std::uint8_t*>(y) + at, masks);
+      store_mask(static_cast<std::uint8_t*>(y) + at, masks);
     }
   }
   // Two at once, so that the compiler interleaves two chains of dependent instructions.

@@ -130,8 +130,8 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
   const OrderedAxis& inner = by_rows_ ? reduced : kept;
   const bool same = in_ == element_ || (is_bool(in_) && element_ == DType::uint8);
   const bool dense = inner.x_bytes == in_bytes_ || inner.count == 1;
-  const bool short_truths = is_bool(element_) && by_rows_ && reduced.count <= kNarrow / 2;
-  direct_ = same && dense && !short_truths;
+  const bool short_bools = is_bool(element_) && by_rows_ && reduced.count <= kNarrow / 2;
+  direct_ = same && dense && !short_bools;
   cut(kept_.count(), reduced_.count());
 
   const ReduceTable& table = *active_kernels().reduce;
@@ -426,7 +426,7 @@ void Reduction::stage_rows(const char* x, int64_t a, int64_t b, int64_t position
   alignas(64) char stage[kStage * 8];
   const int64_t kept = kept_.last().x_bytes, step = reduced_.last().x_bytes;
   const bool lies_together = kept == b * step && b <= kStage;
-  // Of short rows the terms are taken as rows: where there are gaps, and of truths, whose rows are
+  // Of short rows the terms are taken as rows: where there are gaps, and of bools, whose rows are
   // read one by one.
   if (!invariant_ && b <= kNarrow && b < a && !r.positions && !second_loop_ &&
       (!lies_together || element_ == DType::bool_)) {

@@ -15,7 +15,7 @@ void complex_product(const ReduceProblem& problem);
 // Types that the loops exist for; others are converted block by block. `truth` is bytes 0 and 1.
 enum class ReduceType : std::uint8_t { f32, f64, i64, u64, i32, u32, i16, u16, i8, u8, truth };
 inline constexpr int kReduceTypes = 11;
-// What a loop combines with; any and all are max and min of truths. Sums of numbers, magnitudes and
+// What a loop combines with; any and all are max and min of bools. Sums of numbers, magnitudes and
 // squares are of floating types.
 enum class Combine : std::uint8_t { sum, prod, max, min, numbers, magnitudes, squares };
 inline constexpr int kCombines = 7;
@@ -54,8 +54,7 @@ using ColumnsBackward = void (*)(std::int64_t m, std::int64_t n, std::int64_t st
 inline constexpr int kFewRows = 8, kFewFactors = 7;
 
 struct ReduceTable {
-  ReduceFunction rows[kCombines]
-                     [kReduceTypes];  // null: sums of truths, products of narrow integers
+  ReduceFunction rows[kCombines][kReduceTypes];  // null: sums of bools, products of narrow integers
   ReduceFunction columns[kCombines][kReduceTypes];
   // As f32, of bfloat16 as it lies; null: products, columns of squares.
   ReduceFunction bfloat16_rows[kCombines];

@@ -43,7 +43,7 @@ template <int n, class Wide> TW_INLINE auto low_bytes(const Wide (&wide)[n]) {
   }
 }
 // Writes the lanes of as many masks as fill a vector as bytes 0 or 1.
-template <class T, int n> TW_INLINE void store_truths(std::uint8_t* y, const Mask<T> (&masks)[n]) {
+template <class T, int n> TW_INLINE void store_mask(std::uint8_t* y, const Mask<T> (&masks)[n]) {
   typename Mask<T>::Raw wide[n];
   for (int i = 0; i < n; ++i) wide[i] = masks[i].v;
   const auto bytes = low_bytes<n>(wide) & 1;
@@ -51,7 +51,7 @@ template <class T, int n> TW_INLINE void store_truths(std::uint8_t* y, const Mas
 }
 // The first `count` lanes of one. Where no instruction narrows lanes, the compiler's own conversion
 // goes one by one.
-template <class T> TW_INLINE void store_truths(std::uint8_t* y, Mask<T> mask, int count) {
+template <class T> TW_INLINE void store_mask(std::uint8_t* y, Mask<T> mask, int count) {
 #ifdef TW_HAS_NARROWING
   constexpr bool narrows = sizeof(T) > 1;
 #else
@@ -62,7 +62,7 @@ template <class T> TW_INLINE void store_truths(std::uint8_t* y, Mask<T> mask, in
   } else {
     const Mask<T> masks[kMasksAtOnce<T>] = {mask};
     std::uint8_t bytes[kVectorBytes];
-    store_truths<T>(bytes, masks);
+    store_mask<T>(bytes, masks);
     if (count == kLanes<T>) {
       __builtin_memcpy(y, bytes, kLanes<T>);
     } else {

@@ -53,7 +53,7 @@ template <int count> struct BytesOf {
   typedef std::int8_t type __attribute__((vector_size(count)));
 };
 
-// One truth value a lane: all bits set or none.
+// One bool a lane: all bits set or none.
 template <class T> struct Mask {
   using Raw = typename RawVec<IntLike<T>>::type;
   Raw v;
@@ -61,7 +61,7 @@ template <class T> struct Mask {
   friend TW_INLINE Mask operator|(Mask a, Mask b) { return {a.v | b.v}; }
   friend TW_INLINE Mask operator^(Mask a, Mask b) { return {a.v ^ b.v}; }
   friend TW_INLINE Mask operator!(Mask a) { return {~a.v}; }
-  // Writes lane truths as bytes 0 or 1.
+  // Writes the lanes as bytes 0 or 1.
   TW_INLINE void store_bytes_01(std::uint8_t* out, int count) const {
     using Bytes = typename BytesOf<kLanes<T>>::type;
     const Bytes bytes = __builtin_convertvector(v, Bytes) & 1;

@@ -8,7 +8,7 @@ namespace tw {
 Tensor copy(const Tensor& x);
 // Writes x, converted, over what `target` of its shape holds, whatever that is part of.
 void copy_into(const Tensor& target, const Tensor& x);
-// Memory of others as truth values, all bytes of which must be 0 or 1: where some are not, a copy
+// Memory of others as bools, all bytes of which must be 0 or 1: where some are not, a copy
 // that has 1 for them.
 Tensor with_truth_values(const Tensor& x);
 // On another device, where it is not there yet. With `non_blocking` copies from and to pinned

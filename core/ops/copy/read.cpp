@@ -22,9 +22,9 @@ bool shows_values(const Tensor& x) {
   return !x.device() && x.count() && !modes.capture && !modes.dry_run;
 }
 
-bool holds_any(const Tensor& truths, const char* op) {
+bool holds_any(const Tensor& mask, const char* op) {
   const std::string what = std::string(op) + " reads whether its operands are in range";
-  return *HostValues(any(truths, {}, false), what.c_str()).as<bool>();
+  return *HostValues(any(mask, {}, false), what.c_str()).as<bool>();
 }
 
 }  // namespace tw

@@ -22,7 +22,7 @@ class HostValues {
 // Whether one may look at values for nothing: on the CPU, where they are, and not in a recording,
 // which a replay repeats on others.
 bool shows_values(const Tensor& x);
-// Whether one of some truth values is true; `op` reads whether its operands are in range.
-bool holds_any(const Tensor& truths, const char* op);
+// Whether one of some bools is true; `op` reads whether its operands are in range.
+bool holds_any(const Tensor& mask, const char* op);
 
 }  // namespace tw

@@ -52,7 +52,7 @@ Tensor number_beside(const Tensor& x, const Scalar& value, DType dtype) {
 }
 
 // What an index comes down to: ranges for every axis of x, then dropped and new axes, then arrays,
-// those of the axes that single truth values add included.
+// those of the axes that single bools add included.
 struct Plan {
   std::vector<Range> ranges;
   Shape view_shape;            // after dropping integer axes and adding new ones
@@ -113,7 +113,7 @@ class Planner {
     plan.arrays.push_back(indices);
     push_range({0, 1, x_.size(axis_)});
   }
-  // Of a single truth value: a new axis, of which it takes the one position or none.
+  // Of a single bool: a new axis, of which it takes the one position or none.
   void push_truth(const Tensor& positions) {
     plan.axes.push_back(plan.view_shape.rank());
     plan.arrays.push_back(positions);

@@ -10,7 +10,7 @@ namespace tw {
 struct IndexItem {
   enum class Kind { integer, slice, ellipsis, new_axis, truth, tensor };
   Kind kind;
-  std::int64_t integer = 0;  // of a truth value 0 or 1
+  std::int64_t integer = 0;  // of a bool 0 or 1
   std::optional<std::int64_t> start = {}, stop = {}, step = {};
   Tensor tensor = {};  // bool or integer
 };

@@ -108,7 +108,7 @@ def labels(rng: np.random.Generator, dtype: str) -> list[Arrays]:
     return [(values(rng, dtype, (-3, 3), (4, 4)), target)]
 
 
-def truths(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+def bools(rng: np.random.Generator, dtype: str) -> list[Arrays]:
     x = values(rng, dtype, (-3, 3), (6, 5))
     return [(x, rng.integers(0, 2, x.shape).astype(x.dtype))]
 
@@ -178,7 +178,7 @@ RECORDS = (
     of_margins(
         "multilabel_soft_margin_loss",
         soft_margin,
-        truths,
+        bools,
         REDUCTIONS,
         (tw.ones((2, 3)), tw.ones((3, 2))),
         ValueError,

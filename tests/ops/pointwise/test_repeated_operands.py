@@ -58,7 +58,7 @@ def test_xlogy_of_what_repeats_has_the_bits_of_the_whole(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_where_by_truths_of_any_layout(dtype: str, isa: str, rng: np.random.Generator) -> None:
+def test_where_by_masks_of_any_layout(dtype: str, isa: str, rng: np.random.Generator) -> None:
     shapes = ((37, 300), (1, 300), (37, 1))
     for condition, first, second in itertools.product(shapes, repeat=3):
         c = rng.random(condition) > 0.5
@@ -72,7 +72,7 @@ def test_where_by_truths_of_any_layout(dtype: str, isa: str, rng: np.random.Gene
             np.testing.assert_array_equal(got, expected)
 
 
-def test_where_by_truths_beside_numbers_and_large_results(isa: str) -> None:
+def test_where_by_masks_beside_numbers_and_large_results(isa: str) -> None:
     c = np.arange(9_000_001) % 3 == 0
     x = np.arange(9_000_001, dtype=np.float32)
     got = tw.where(tw.asarray(c), tw.asarray(x), -1)

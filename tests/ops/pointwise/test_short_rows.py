@@ -115,7 +115,7 @@ def test_rows_with_gaps(dtype: str, shape: tuple[int, ...], isa: str, threads, r
             x, y = tw.asarray(a)[part], tw.asarray(b)[part]
             row, column = y[..., :1, :], y[..., :1]
             u, v = a[part], b[part]
-            truths = tw.asarray(b == 20)[part]
+            bools = tw.asarray(b == 20)[part]
             got = {
                 "x + y": (x + y, u + v),
                 "x + whole": (x + tw.asarray(v.copy()), u + v),
@@ -124,7 +124,7 @@ def test_rows_with_gaps(dtype: str, shape: tuple[int, ...], isa: str, threads, r
                 "x * number": (x * 2, u * np.array(2, dtype)),
                 "x == y": (x == y, u == v),
                 "where": (tw.where(x == y, x, 7), np.where(u == v, u, np.array(7, dtype))),
-                "of two types": (x + truths, u + (v == 20)),
+                "of two types": (x + bools, u + (v == 20)),
             }
             for which, (result, want) in got.items():
                 message = f"{name}: {which}"

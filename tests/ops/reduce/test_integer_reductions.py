@@ -1,4 +1,4 @@
-"""Reductions of integers and truths of every width, which are read as they are, and of flipped
+"""Reductions of integers and bools of every width, which are read as they are, and of flipped
 arrays, against NumPy: all lengths around a vector's, edges of the types, several threads."""
 
 from __future__ import annotations

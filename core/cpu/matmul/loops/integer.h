@@ -1,4 +1,4 @@
-// Products of whole numbers and truth values: the packed rung over words in which they wrap around
+// Products of whole numbers and bools: the packed rung over words in which they wrap around
 // as the result does. Sums of integers have no rounding, so that no order of additions must be
 // kept.
 #pragma once
