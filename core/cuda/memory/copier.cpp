@@ -107,9 +107,9 @@ void Copier::move(const Place& to, const Place& from, std::size_t bytes, bool wa
   if (bytes == 0) return;
   GpuBlock *const target = gpu_.block_of(to.block), *const source = gpu_.block_of(from.block);
   if (target && source) return gpu_.copy_on(gpu_.current_stream(), to.data, from.data, bytes);
-  if (bytes <= Letters::kMostBytes && (to.on_device == &gpu_) != (from.on_device == &gpu_) &&
+  if (bytes <= SmallTransfers::kMostBytes && (to.on_device == &gpu_) != (from.on_device == &gpu_) &&
       !(to.on_device && from.on_device))
-    return by_letter(to, from, bytes);
+    return move_small(to, from, bytes);
   if (bytes <= kSmall || (from.on_device && to.on_device) || (!target && !source))
     return within(to, from, bytes);
   if (target)
@@ -119,12 +119,12 @@ void Copier::move(const Place& to, const Place& from, std::size_t bytes, bool wa
 }
 
 // Of little to or from the host: nothing waits for it but who reads it there.
-void Copier::by_letter(const Place& to, const Place& from, std::size_t bytes) {
+void Copier::move_small(const Place& to, const Place& from, std::size_t bytes) {
   GpuStream& stream = gpu_.current_stream();
   if (to.on_device)
-    letters_.send(stream, to.data, from.data, bytes);
+    small_transfers_.send(stream, to.data, from.data, bytes);
   else
-    letters_.fetch(stream, to.data, from.data, bytes);
+    small_transfers_.fetch(stream, to.data, from.data, bytes);
   const std::lock_guard lock(mutex_);
   ++(to.on_device ? figures_.small_uploads : figures_.small_downloads);
 }

@@ -16,7 +16,7 @@ namespace tw::cuda {
 struct CopyFigures {
   std::uint64_t uploads = 0, downloads = 0, upload_bytes = 0, download_bytes = 0;
   std::uint64_t staged_bytes = 0;                        // of both, through the ring
-  std::uint64_t small_uploads = 0, small_downloads = 0;  // as letters
+  std::uint64_t small_uploads = 0, small_downloads = 0;  // by small transfers
 };
 
 // New memory for copies from the host: it serves in the order of the stream they are on, so that
@@ -38,7 +38,7 @@ class Arrivals final : public BlockSource {
 
 class Copier {
  public:
-  explicit Copier(Gpu& gpu) : gpu_(gpu), letters_(gpu) {}
+  explicit Copier(Gpu& gpu) : gpu_(gpu), small_transfers_(gpu) {}
   // Behind this thread's work on the GPU. Returns when `from` may change and `to`, where it is the
   // host's, may be read; with `waits` false and pinned memory at once, and who uses that or the
   // GPU's memory through the engine waits as long as need be.
@@ -60,7 +60,7 @@ class Copier {
   void download(const Place& to, GpuBlock& from_block, const void* from, std::size_t bytes,
                 bool waits);
   void within(const Place& to, const Place& from, std::size_t bytes);
-  void by_letter(const Place& to, const Place& from, std::size_t bytes);
+  void move_small(const Place& to, const Place& from, std::size_t bytes);
   char* slot(Ring& ring, int& index);
   void stage_up(void* to, const void* from, std::size_t bytes);
   void stage_down(void* to, const void* from, std::size_t bytes);
@@ -74,7 +74,7 @@ class Copier {
   void set_clock();
 
   Gpu& gpu_;
-  Letters letters_;
+  SmallTransfers small_transfers_;
   Ring up_, down_;
   mutable std::mutex mutex_;
   CopyFigures figures_;

@@ -9,7 +9,7 @@ namespace tw::cuda {
 namespace {
 
 // As the kernels of small_transfers.cuh take them.
-template <std::size_t most> struct Letter {
+template <std::size_t most> struct Message {
   std::int64_t n;
   void* to;
   char data[most];
@@ -19,41 +19,41 @@ struct Reply {
   void* to;
   const void* from;
 };
-using ShortLetter = Letter<48>;
-using LongLetter = Letter<Letters::kMostBytes>;
+using ShortMessage = Message<48>;
+using LongMessage = Message<SmallTransfers::kMostBytes>;
 
-constexpr const char* kNames[] = {"short_letter", "long_letter", "reply"};
+constexpr const char* kNames[] = {"short_message", "long_message", "reply"};
 
 }  // namespace
 
-struct Letters::Box {
-  explicit Box(Letters& letters) : letters(letters), at(letters.take_box()) {}
+struct SmallTransfers::Box {
+  explicit Box(SmallTransfers& transfers) : transfers(transfers), at(transfers.take_box()) {}
   ~Box() {
-    const std::lock_guard lock(letters.mutex_);
-    letters.boxes_.push_back(at);
+    const std::lock_guard lock(transfers.mutex_);
+    transfers.boxes_.push_back(at);
   }
   Box(const Box&) = delete;
   Box& operator=(const Box&) = delete;
-  Letters& letters;
+  SmallTransfers& transfers;
   char* const at;
 };
 
-void Letters::send(const GpuStream& stream, void* to, const void* from, std::size_t bytes) {
-  const auto send_as = [&](auto& letter, Kernel which, unsigned threads) {
-    letter.n = static_cast<std::int64_t>(bytes);
-    letter.to = to;
-    std::memcpy(letter.data, from, bytes);
-    launch(stream, which, threads, &letter);
+void SmallTransfers::send(const GpuStream& stream, void* to, const void* from, std::size_t bytes) {
+  const auto send_as = [&](auto& message, Kernel which, unsigned threads) {
+    message.n = static_cast<std::int64_t>(bytes);
+    message.to = to;
+    std::memcpy(message.data, from, bytes);
+    launch(stream, which, threads, &message);
   };
-  if (bytes <= sizeof(ShortLetter::data)) {
-    ShortLetter letter;
-    return send_as(letter, short_letter, 32);
+  if (bytes <= sizeof(ShortMessage::data)) {
+    ShortMessage message;
+    return send_as(message, short_message, 32);
   }
-  LongLetter letter;
-  send_as(letter, long_letter, 256);
+  LongMessage message;
+  send_as(message, long_message, 256);
 }
 
-void Letters::fetch(GpuStream& stream, void* to, const void* from, std::size_t bytes) {
+void SmallTransfers::fetch(GpuStream& stream, void* to, const void* from, std::size_t bytes) {
   const Box box(*this);
   const Reply parameter = {static_cast<std::int64_t>(bytes), box.at, from};
   launch(stream, reply, 256, &parameter);
@@ -61,7 +61,7 @@ void Letters::fetch(GpuStream& stream, void* to, const void* from, std::size_t b
   std::memcpy(to, box.at, bytes);
 }
 
-char* Letters::take_box() {
+char* SmallTransfers::take_box() {
   gpu_.enter();
   {
     const std::lock_guard lock(mutex_);
@@ -76,8 +76,8 @@ char* Letters::take_box() {
   return static_cast<char*>(made);
 }
 
-void Letters::launch(const GpuStream& stream, Kernel which, unsigned threads,
-                     const void* parameter) {
+void SmallTransfers::launch(const GpuStream& stream, Kernel which, unsigned threads,
+                            const void* parameter) {
   gpu_.enter();
   Function kernel;
   {

@@ -10,12 +10,12 @@
 
 namespace tw::cuda {
 
-class Letters {
+class SmallTransfers {
  public:
   // A launch takes 4 KiB of arguments.
   static constexpr std::size_t kMostBytes = 4064;
 
-  explicit Letters(Gpu& gpu) : gpu_(gpu) {}
+  explicit SmallTransfers(Gpu& gpu) : gpu_(gpu) {}
   // `from` may change when it returns.
   void send(const GpuStream& stream, void* to, const void* from, std::size_t bytes);
   // Returns when the bytes are there; raises what went wrong before.
@@ -23,7 +23,7 @@ class Letters {
 
  private:
   struct Box;
-  enum Kernel { short_letter, long_letter, reply, kKernels };
+  enum Kernel { short_message, long_message, reply, kKernels };
   void launch(const GpuStream& stream, Kernel which, unsigned threads, const void* parameter);
   char* take_box();
 
