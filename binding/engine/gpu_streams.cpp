@@ -226,7 +226,7 @@ void bind_gpu_streams(nb::module_& m) {
         Gpu::at(number).launches.set_limit(in_flight, of_task);
       },
       "number"_a, "in_flight"_a, "of_task"_a,
-      "How many launches of a stream, or of a task, may be under way; 0: no limit of ours.");
+      "How many launches of a stream, or of a task, may be in flight; 0: no limit of ours.");
 }
 
 }  // namespace tw::binding

@@ -112,7 +112,7 @@ PyObject* report_end(TaskObject* task, TaskState state, PyObject* value, PyObjec
   });
 }
 
-// Waits for what the task has under way on GPUs. What fails there is the task's error, unless it
+// Waits for what the task has in flight on GPUs. What fails there is the task's error, unless it
 // has one.
 void await_launches(TaskObject* task, PyObject*& value, PyObject*& error) {
   const auto finish = finish_launches.load(std::memory_order_acquire);

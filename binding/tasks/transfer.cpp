@@ -61,7 +61,7 @@ struct PendingTransfer {
   }
 };
 
-// Transfers under way that Python dropped. Reference counts belong to the holder of the lock, so
+// Transfers in flight that Python dropped. Reference counts belong to the holder of the lock, so
 // the engine's threads cannot end them: the next transfer does. Never destroyed, as is the engine.
 std::vector<PendingTransfer>& dropped() {
   static auto& transfers = *new std::vector<PendingTransfer>;
@@ -200,7 +200,7 @@ void finish(PendingTransfer& self, std::optional<double> timeout) {
   const Future& future = self.future;
   if (timeout && std::isnan(*timeout)) fail(ErrorKind::value, "wait: timeout is nan");
   if (!future.done() && !wait_for(future, timeout.value_or(kLongestSeconds)))
-    raise(PyExc_TimeoutError, "wait: the transfer is still under way");
+    raise(PyExc_TimeoutError, "wait: the transfer is still in flight");
   self.target = Held();
   self.source = Held();
   future.result();
@@ -302,7 +302,7 @@ void bind_transfer(nb::module_& m) {
         return transfers().wait_idle(
             queue, std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 * seconds)));
       },
-      "queue"_a, "timeout"_a, "Whether nothing is under way in a queue, within the timeout.");
+      "queue"_a, "timeout"_a, "Whether nothing is in flight in a queue, within the timeout.");
 }
 
 }  // namespace tw::binding

@@ -44,7 +44,7 @@ constexpr bool is_engines_own(FloatControl control) {
 }
 
 // The engine's environment for a scope, and the thread's own behind it. Loading waits for all
-// arithmetic that is under way, so it is done only where the two differ. Compilers may move
+// arithmetic that is in flight, so it is done only where the two differ. Compilers may move
 // arithmetic across both ends: what is computed inside stands in a function of its own.
 class FloatEnvironment {
  public:

@@ -2826,7 +2826,7 @@ def _gpu_record_stream(x: Tensor, stream: _GpuStream) -> None:
 def _gpu_reset_peaks(number: int) -> None:
     """Starts the peak figures of a GPU's memory anew."""
 def _gpu_set_launch_limit(number: int, in_flight: int, of_task: _Bool) -> None:
-    """How many launches of a stream, or of a task, may be under way; 0: no limit of ours."""
+    """How many launches of a stream, or of a task, may be in flight; 0: no limit of ours."""
 def _gpu_set_limit(number: int, bytes: int) -> None:
     """Bounds what the pool takes from the driver; 0: nothing does."""
 def _gpu_sources(number: int) -> list[dict[str, Any]]:
@@ -2939,7 +2939,7 @@ def _transfer_set_in_flight(queue: str, limit: int) -> None:
 def _transfer_stats() -> dict[str, Any]:
     """Figures of transfers by queue and by task."""
 def _transfer_wait_idle(queue: str, timeout: float) -> _Bool:
-    """Whether nothing is under way in a queue, within the timeout."""
+    """Whether nothing is in flight in a queue, within the timeout."""
 def _transfer_write(path: object, x: Tensor, offset_bytes: int, priority: int) -> TransferEvent:
     """Writes a tensor's bytes to a file."""
 def _vdot(x1: Tensor, x2: Tensor) -> Tensor: ...

@@ -85,7 +85,7 @@ class Driver:
         )
 
     def read(self, address: int, count: int, stream: int) -> Any:
-        """A copy to the host, under way."""
+        """A copy to the host, in flight."""
         buffer = self.pinned(count)
         self.copy(ctypes.addressof(buffer), address, count, stream)
         return buffer

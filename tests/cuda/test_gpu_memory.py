@@ -109,7 +109,7 @@ class TestQuota:
         starts = [e["start_ns"] for e in events if e["kind"] == "op"]
         left = [e for e in events if e.get("direction") == "download" and e["bytes"] >= 65536]
         assert len(left) >= stats["spills"] > stats["left_ahead"] > 0
-        # Kernels began while these were under way: nobody waited for them.
+        # Kernels began while these were in flight: nobody waited for them.
         beside = [e for e in left if any(0 < s - e["start_ns"] < e["ns"] for s in starts)]
         assert len(beside) >= len(left) / 4
 

@@ -192,7 +192,7 @@ class TestEvent:
     def test_waits_no_longer_than_asked(self, slow_queue, path):
         event = transfer.read(path, tw.empty(1))
         for timeout in (0, 0.001, -1.0):
-            with pytest.raises(TimeoutError, match="still under way"):
+            with pytest.raises(TimeoutError, match="still in flight"):
                 event.wait(timeout)
         assert not event.done()
         slow_queue.wait()

@@ -33,7 +33,7 @@ extern MatmulTuning matmul_tuning_in_force;
 inline const MatmulTuning& matmul_tuning() { return matmul_tuning_in_force; }
 
 // Raises ValueError for an unknown name, a value outside the limits, and a fraction where a whole
-// number must be. A product that is under way may see some old and some new values.
+// number must be. A product that is in flight may see some old and some new values.
 void set_matmul_tuning(const std::string& name, double value);
 
 struct TunableRow {

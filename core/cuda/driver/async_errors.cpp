@@ -90,7 +90,7 @@ std::string suspects() {
     count += asked;
   });
   constexpr char kEnd[] = "; the GPU takes no more work from this process";
-  if (count == 0) return std::string("; no launch of tilewright was under way") + kEnd;
+  if (count == 0) return std::string("; no launch of tilewright was in flight") + kEnd;
   if (count == 1) return "; the launch that failed: " + joined(runs) + kEnd;
   return "; kernels fail after the call that launches them: it was one of the " +
          std::to_string(count) +

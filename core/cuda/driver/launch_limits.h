@@ -1,5 +1,5 @@
 // Launches on a GPU: how many there were, and how many of a stream, or of a task of the scheduler,
-// may be under way before whoever launches waits.
+// may be in flight before whoever launches waits.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -25,7 +25,7 @@ class LaunchControl {
  public:
   void set_limit(int in_flight, bool of_task);
   LaunchLimits limits() const;
-  // Waits while the stream, or this thread's task, has as many under way as it may.
+  // Waits while the stream, or this thread's task, has as many in flight as it may.
   void admit(GpuStream& stream);
   // After the launch; see LaunchLog::add.
   void count(GpuStream& stream, Function kernel, bool reports);

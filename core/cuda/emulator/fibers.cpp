@@ -187,7 +187,7 @@ bool run_block(unsigned round) {
       for (unsigned i = 0; i < block.threads; ++i)
         if (block.fibers[i].state == State::at_block_barrier) block.fibers[i].state = State::ready;
     } else if (!ran && changes == block.module->changes) {
-      // Copies and products that are under way end when nothing else can happen.
+      // Copies and products that are in flight end when nothing else can happen.
       if (block.module->settle && block.module->settle()) continue;
       last_fault = "threads wait for others that never come (a barrier in divergent code)";
       return false;

@@ -241,7 +241,7 @@ template <int left> static inline void wait_for_products() {
   if (left == 0) mine.fenced[tw_lane()] = false;
 }
 
-// Before a thread's first instruction: nothing is under way.
+// Before a thread's first instruction: nothing is in flight.
 static inline void tw_begin_hopper_state() {
   if (tw_module.changes == 0) tw_box_count = 0;
   ++tw_module.changes;

@@ -51,7 +51,7 @@ template <int left> static inline void wait_for_copies() {
   TwCopies& mine = tw_copies_here();
   const int done = mine.groups - left;
   if (done <= 0) return;
-  // Others go on while the copies are under way, or none does.
+  // Others go on while the copies are in flight, or none does.
   if ((mine.waits++ + threadIdx.x / 32) % 2) tw_module.calls->pause();
   const int end = mine.ends[done - 1];
   for (int i = 0; i < end; ++i) {

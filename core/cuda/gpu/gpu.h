@@ -65,7 +65,7 @@ class Gpu : public Device {
   static Gpu& at(int number);
   // Those that were made.
   static std::vector<Gpu*> all();
-  // Waits for what a task has under way on each of them.
+  // Waits for what a task has in flight on each of them.
   static void finish_task(std::uint64_t task);
   // The one that is this thread's device.
   static Gpu& current() { return *static_cast<Gpu*>(const_cast<Device*>(modes.device)); }

@@ -13,7 +13,7 @@
 namespace tw::cuda {
 
 struct PinnedBlock : Block {
-  std::vector<MarkRef> copies;  // under way, one a stream
+  std::vector<MarkRef> copies;  // in flight, one a stream
   std::size_t charged = 0;
 };
 

@@ -334,7 +334,7 @@ void JobQueues::start_afresh_in_child() {
   }
   for (const JobRef& job : lost) {
     job->error.emplace(ErrorKind::runtime,
-                       "transfer: the process forked while it was under way; its parent goes on "
+                       "transfer: the process forked while it was in flight; its parent goes on "
                        "with it, the child has to start it again");
     end(*job, JobState::failed);
   }

@@ -250,7 +250,7 @@ def launches(device: int | str | None = None) -> dict[str, Any]:
 def set_launch_limit(
     in_flight: int, device: int | str | None = None, *, of: str = "stream"
 ) -> None:
-    """How many launches of one stream may be under way before the program waits; 0: any number.
+    """How many launches of one stream may be in flight before the program waits; 0: any number.
 
     A small one keeps a program that is ahead of its GPU from filling its memory. `of="task"` bounds
     those of one task of a `tw.runtime.Scheduler`, on all streams together, so that a task does not

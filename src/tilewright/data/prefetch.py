@@ -19,7 +19,7 @@ def batches(
 ) -> Iterator[tuple[Tensor, ...]]:
     """Rows of all sources at the numbers of each order, `prefetch` batches ahead.
 
-    What goes wrong with a batch is raised in its place. Ending early cancels what is under way.
+    What goes wrong with a batch is raised in its place. Ending early cancels what is in flight.
     """
     ahead: deque[list[_Part]] = deque()
     try:

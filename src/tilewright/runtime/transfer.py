@@ -82,7 +82,7 @@ def set_in_flight(queue: str, limit: int) -> None:
 
 
 def cancel_task(id: int) -> int:
-    """Cancels the transfers that a scheduler's task has under way; returns how many there were."""
+    """Cancels the transfers that a scheduler's task has in flight; returns how many there were."""
     return _core._transfer_cancel_task(id)
 
 

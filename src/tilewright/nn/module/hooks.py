@@ -57,7 +57,7 @@ class ModuleHooks:
         self._change(kind, {key: hook for key, hook in hooks.items() if key != number})
 
     def _change(self, kind: str, hooks: dict[int, Hook]) -> None:
-        """A new dict: calls that are under way go on with the one they have."""
+        """A new dict: calls that are in flight go on with the one they have."""
         _core._note_module_hooks()
         setattr(self, kind, hooks)
 
