@@ -83,7 +83,7 @@ class TestLateFaults:
         assert "one of the 52 launches" in text
         assert "20 older ones, multiply (kernel pointwise) at <stdin>:7 (31 times), sum" in text
 
-    def test_streams_are_told_apart_by_what_they_have_under_way(self):
+    def test_streams_are_told_apart_by_what_they_have_in_flight(self):
         program = (
             "import tilewright as tw\n"
             "s = tw.cuda.Stream()\n"

@@ -195,7 +195,7 @@ class TestDLPack:
         tw.cuda.synchronize()
         assert y.tolist() == [3.0] * 1000
 
-    def test_uploads_under_way_are_waited_for(self, driver):
+    def test_uploads_in_flight_are_waited_for(self, driver):
         x = tw.ones((100_000,)).pin_memory().to("cuda", non_blocking=True)
         view = view_of(x.__dlpack__(stream=None))
         read = driver.read(view.data, 100_000, LEGACY)

@@ -321,27 +321,27 @@ class TestLaunches:
         def work(streams: int) -> tuple[tw.Tensor, list[int]]:
             task = tw.runtime.current_task().id
             others = [tw.cuda.Stream() for _ in range(streams)]
-            x, under_way = tw.zeros((10,), device="cuda"), []
+            x, in_flight = tw.zeros((10,), device="cuda"), []
             for i in range(12):
                 if others:
                     tw.cuda.current_stream().synchronize()
                     tw.cuda.set_stream(others[i % streams])
                 x = x + 1
-                under_way.append(tw.cuda.launches()["tasks"][task]["in_flight"])
-            return x, under_way
+                in_flight.append(tw.cuda.launches()["tasks"][task]["in_flight"])
+            return x, in_flight
 
         tw.cuda.set_launch_limit(3, of="task")
         try:
             with Scheduler(workers=1) as scheduler:
                 task = scheduler.submit(work, 0)
-                x, under_way = task.result()
-                assert under_way == [2, *[3] * 11]  # with the one that makes x
+                x, in_flight = task.result()
+                assert in_flight == [2, *[3] * 11]  # with the one that makes x
                 figures = tw.cuda.launches()["tasks"][task.id]
                 assert figures == {"launches": 13, "waits": 10, "in_flight": 0}
                 assert x.tolist() == [12.0] * 10
                 tw.cuda.set_launch_limit(4, of="task")  # marks two launches apart
-                x, under_way = scheduler.submit(work, 2).result()
-                assert max(under_way) == 4
+                x, in_flight = scheduler.submit(work, 2).result()
+                assert max(in_flight) == 4
                 assert x.tolist() == [12.0] * 10
             # What is launched outside tasks knows no such limit.
             before = tw.cuda.launches()["streams"][0]["waits"]

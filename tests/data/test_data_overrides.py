@@ -173,7 +173,7 @@ class TestSettingsChangedAfterwards:
         loader.shuffle, loader.batch_size, loader.batch_sampler = False, 1, [[0], [2, 1]]
         assert listed(loader) == [[100], [102, 101]]
 
-    def test_an_epoch_under_way_keeps_its_own(self) -> None:
+    def test_the_current_epoch_keeps_its_own(self) -> None:
         for source in (Items(6), tw.arange(100, 106)):
             for shuffled in (False, True):
                 loader = data.DataLoader(source, 2, shuffle=shuffled, seed=3)

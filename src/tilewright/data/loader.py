@@ -111,12 +111,12 @@ class DataLoader:
         self.collate = _collate_of(collate, collate_fn)
         self.worker_init_fn = worker_init_fn
         self._check_samplers()
-        # Of the epoch in flight: batches given out, and where its random numbers began.
+        # Of the current epoch: batches given out, and where its random numbers began.
         self._batch, self._began = 0, self._place()
         self._resumed: Mapping[str, Any] | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Settings may be changed; the next epoch follows, one in flight has its own."""
+        """Settings may be changed; the next epoch follows, the current one has its own."""
         if name == "dataset" and value is not vars(self).get("dataset", self):
             value, self._single = self._as_dataset(value), is_column(value)
         elif name in _CHECKS:
@@ -164,7 +164,7 @@ class DataLoader:
         self._batch, self._began = 0, self._place()
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the epoch in flight stands: how many batches it gave out, and its random numbers.
+        """Where the current epoch stands: how many batches it gave out, and its random numbers.
 
         A loader of the same data and settings that loads it goes on with the next batch.
         """

@@ -20,7 +20,7 @@ from tilewright.train.task import Trainable, build_model, build_optimizer
 
 # The default generator is everybody's: trainings on other threads must not draw in between.
 _FIRST_WEIGHTS = threading.Lock()
-# What an epoch in flight adds up, and checkpoints hold.
+# What the current epoch adds up, and checkpoints hold.
 _PART = ("batches", "samples", "units", "loss_sum", "seconds")
 
 
@@ -102,7 +102,7 @@ class _Training:
             unit=task.unit,
             model=self.model,
         )
-        # What the epoch in flight adds up.
+        # What the current epoch adds up.
         self.batches = self.samples = self.units = 0
         self.loss_sum, self.seconds = 0.0, 0.0
         if checkpoint is not None and checkpoint.resume:
