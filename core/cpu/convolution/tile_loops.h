@@ -16,7 +16,7 @@ constexpr int tile_rows(int vectors, bool even = false) {
   const int most = even && vectors == 1 ? kMaxEvenRows : kMaxTileRows;
   return rows < most ? rows : most;
 }
-// b streams from the second-level cache, asked for this many steps ahead; one line of two, since
+// b streams from the second-level cache, prefetched this many steps ahead; one line of two, since
 // the processor brings lines in pairs.
 inline constexpr int kPrefetchSteps = 8;
 inline constexpr std::size_t kPrefetchBytes = 128;

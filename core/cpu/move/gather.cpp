@@ -20,7 +20,7 @@ namespace {
 // Bytes a thread moves at a time: large enough to hide the hand-over.
 constexpr std::int64_t kGrainBytes = 1 << 18;
 // Rows come from anywhere: the hardware sees a row's lines coming, but not the next row. So its
-// first lines are asked for this many rows before they are copied (8192 random rows of 1 KiB of
+// first lines are prefetched this many rows before they are copied (8192 random rows of 1 KiB of
 // 50,000: 1.4 times as fast; rows from a cache: no slower).
 constexpr std::int64_t kRowsAhead = 4;
 constexpr std::int64_t kLineBytes = 64, kLinesAhead = 16;

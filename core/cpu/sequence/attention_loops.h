@@ -80,8 +80,8 @@ TW_INLINE void ask_for(AttentionRows x, int64_t first, int64_t rows, int64_t siz
 }
 // While scores of keys [at, at + rows) are computed: on the diagonal the rows of the next block of
 // queries, else the next keys and the values that these scores will weigh.
-template <class T> TW_INLINE void ask_ahead(const AttentionShape& s, const AttentionHead& h,
-                                            const Block& b, int64_t at, int64_t rows) {
+template <class T> TW_INLINE void prefetch_next(const AttentionShape& s, const AttentionHead& h,
+                                                const Block& b, int64_t at, int64_t rows) {
   if (b.diagonal) {
     ask_for<T>(h.q, at + kQueries, rows, s.size);
     ask_for<T>(h.k, at + kQueries, rows, s.size);
@@ -101,7 +101,7 @@ template <class T> void scores_of(const AttentionShape& s, const AttentionHead& 
     product<T>(keys, b.padded - r, s.size, {row_of<T>(h.k, b.first + j), h.k.row, 1}, queries + r,
                kQueries, scores + j * kQueries + r, kQueries, false,
                [&](int64_t i, int64_t rows)
-                   TW_LAMBDA_INLINE { ask_ahead<T>(s, h, b, b.first + j + i, rows); });
+                   TW_LAMBDA_INLINE { prefetch_next<T>(s, h, b, b.first + j + i, rows); });
   });
   if (b.diagonal)
     for (int64_t j = 0; j < b.count; ++j)

@@ -18,7 +18,7 @@ constexpr int most_rows(int vectors) {
   while (fits(rows + 1, vectors)) ++rows;
   return rows;
 }
-// Rows of the panel that are asked for ahead: they come from L2, or further away.
+// Rows of the panel that are prefetched: they come from L2, or further away.
 inline constexpr int kPanelRowsAhead = 8;
 
 template <class T, int rows, int vectors>

@@ -52,7 +52,7 @@ template <class T> [[gnu::noinline]] void pack_elements(std::int64_t k, std::int
 
 // B[0:k, 0:n] as a panel of whole vectors, row after row; lanes beyond n are zero. `out` holds
 // k * vectors_of(n) vectors.
-// Asks for the row `ahead` further down, if not 0.
+// Prefetches the row `ahead` further down, if not 0.
 template <class T> inline void pack_panel(std::int64_t k, std::int64_t n, const T* b,
                                           std::int64_t b_row, std::int64_t b_col, T* out,
                                           std::int64_t ahead = 0) {
@@ -79,7 +79,7 @@ template <class T> inline void pack_panel(std::int64_t k, std::int64_t n, const 
 // Tiles of A packed together, a few columns at a time: with 32 tiles of 6 rows each visit to a
 // column, often a page of its own, takes 12 whole cache lines. Such columns share a set of L1, so
 // that more of them would drive each other out before all tiles have theirs. No prefetcher of the
-// hardware goes ahead from page to page: the lines are asked for so many columns before.
+// hardware goes ahead from page to page: the lines are prefetched so many columns before.
 inline constexpr int kPackTiles = 32, kColumnsAtOnce = 4, kColumnsAhead = 16;
 
 // Elements from one packed tile to the next: room for the tile and a vector stored past its end.

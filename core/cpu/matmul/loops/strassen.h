@@ -8,7 +8,7 @@ namespace {
 
 // A row of a quadrant often ends with a page, where the hardware stops reading ahead: each row asks
 // for the next one, line by line.
-template <class T> TW_INLINE void ask_ahead(const T* next) { __builtin_prefetch(next); }
+template <class T> TW_INLINE void prefetch_next(const T* next) { __builtin_prefetch(next); }
 
 // out = x + sign * y, of `rows` rows of n elements; out may be x or y.
 template <class T, int sign>
@@ -18,8 +18,8 @@ inline void sum_rows(std::int64_t rows, std::int64_t n, const T* x, std::int64_t
   for (std::int64_t i = 0; i < rows; ++i, x += x_row, y += y_row, out += out_row)
     for (std::int64_t j = 0; j < n; j += lanes) {
       const int count = n - j < lanes ? (int)(n - j) : lanes;
-      ask_ahead(x + x_row + j);
-      ask_ahead(y + y_row + j);
+      prefetch_next(x + x_row + j);
+      prefetch_next(y + y_row + j);
       const Vec<T> a = Vec<T>::load(x + j, count), b = Vec<T>::load(y + j, count);
       (sign > 0 ? a + b : a - b).store(out + j, count);
     }
@@ -33,10 +33,10 @@ template <class T> inline void join_rows(std::int64_t rows, std::int64_t n, T* c
   for (std::int64_t i = 0; i < rows; ++i, c11 += row, c12 += row, c21 += row, c22 += row)
     for (std::int64_t j = 0; j < n; j += lanes) {
       const int count = n - j < lanes ? (int)(n - j) : lanes;
-      ask_ahead(c11 + row + j);
-      ask_ahead(c12 + row + j);
-      ask_ahead(c21 + row + j);
-      ask_ahead(c22 + row + j);
+      prefetch_next(c11 + row + j);
+      prefetch_next(c12 + row + j);
+      prefetch_next(c21 + row + j);
+      prefetch_next(c22 + row + j);
       const Vec<T> p5 = Vec<T>::load(c22 + j, count);
       const Vec<T> u2 = Vec<T>::load(c11 + j, count) + Vec<T>::load(c12 + j, count);
       const Vec<T> u3 = u2 + Vec<T>::load(c21 + j, count);
@@ -54,8 +54,8 @@ template <class T> inline void blend_rows(std::int64_t rows, std::int64_t n, con
   for (std::int64_t i = 0; i < rows; ++i, x += x_row, c += c_row)
     for (std::int64_t j = 0; j < n; j += lanes) {
       const int count = n - j < lanes ? (int)(n - j) : lanes;
-      ask_ahead(x + x_row + j);
-      ask_ahead(c + c_row + j);
+      prefetch_next(x + x_row + j);
+      prefetch_next(c + c_row + j);
       update_vector(c + j, count, Vec<T>::load(x + j, count), (T)beta);
     }
 }
@@ -67,7 +67,7 @@ inline bool finite_rows(std::int64_t rows, std::int64_t n, const T* x, std::int6
   Vec<T> zero(T(0));
   for (std::int64_t i = 0; i < rows; ++i, x += row)
     for (std::int64_t j = 0; j < n; j += lanes) {
-      ask_ahead(x + row + j);
+      prefetch_next(x + row + j);
       const Vec<T> v = Vec<T>::load(x + j, n - j < lanes ? (int)(n - j) : lanes);
       zero = zero + (v - v);
     }

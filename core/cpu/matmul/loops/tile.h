@@ -22,7 +22,8 @@ inline constexpr bool kStreams = false;
 // a few registers as accumulators, more than the 8 chains (2 ports x 4 cycles) that hide the
 // latency.
 inline constexpr int kTileVectors = kRegisters / 8;
-// Tiles whose rows are a line each are not written around the caches (core/cpu/matmul/blocking.cpp).
+// Tiles whose rows are a line each are not written around the caches
+// (core/cpu/matmul/blocking.cpp).
 inline constexpr bool kStreamsTiles = kStreams && kTileVectors * kVectorBytes > 64;
 // Narrow tiles are bound by loads: beyond 8 chains more rows gain nothing (8 x 2 and 8 x 3 beat 12
 // x 2).
@@ -181,13 +182,13 @@ template <class T> class RowsAhead {
   int rows_left_ = 0;
 };
 
-// The next rows of B are asked for this many steps ahead: 8 % where a block of B streams from L2,
+// The next rows of B are prefetched this many steps ahead: 8 % where a block of B streams from L2,
 // and no loss where it lies in L1. One line of two: the processor brings lines in pairs, and asking
 // for both takes 1-2 % of the time that loads have.
 inline constexpr int kPrefetchSteps = 8;
 inline constexpr std::size_t kPrefetchBytes = 128;
 
-// sums += A[:, 0:k] B[0:k, :]; asks for a line at `ahead`, `ahead_step` further each step.
+// sums += A[:, 0:k] B[0:k, :]; prefetches a line at `ahead`, `ahead_step` further each step.
 template <class T, int rows, int vectors>
 TW_INLINE void multiply_add(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_col,
                             const T* b, std::int64_t b_row, const T* ahead, std::int64_t ahead_step,
