@@ -207,8 +207,8 @@ struct OpRecord {
   // Checks and, from metadata alone, says what the results are. Null: the op is its body.
   void (*infer)(Call& call, Result* results) = nullptr;
   Estimate (*estimate)(const Call& call) = nullptr;
-  // The op in terms of others: what runs where no kernel does, and what is recorded where the op
-  // has no gradient of its own.
+  // The composite definition, the op in terms of others: what runs where no kernel
+  // does, and what is recorded where the op has no gradient of its own.
   void (*body)(const Use& use, Tensor* out) = nullptr;
   void (*vjp)(Vjp& call) = nullptr;
   // Adds the result to what a tensor holds, which is row-major, in one kernel; false where none

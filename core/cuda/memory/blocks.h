@@ -1,7 +1,7 @@
 // Memory of a GPU, cut from large pieces of the driver's: small blocks by size classes, large ones
 // from ranges that are split and joined. Each stream has its own: work on it is in order, so what
 // is freed there serves its next request at once. A block that other streams used serves again when
-// they are done with it, and one whose contents are on their way is waited for by who uses it.
+// they are done with it, and consumers wait on one whose contents are in flight.
 #pragma once
 #include <deque>
 #include <memory>

@@ -118,7 +118,7 @@ void Copier::move(const Place& to, const Place& from, std::size_t bytes, bool wa
     download(to, *source, from.data, bytes, waits);
 }
 
-// Of little to or from the host: nothing waits for it but who reads it there.
+// Of little to or from the host: only its consumer on the host waits on it.
 void Copier::move_small(const Place& to, const Place& from, std::size_t bytes) {
   GpuStream& stream = gpu_.current_stream();
   if (to.on_device)

@@ -40,8 +40,8 @@ class Copier {
  public:
   explicit Copier(Gpu& gpu) : gpu_(gpu), small_transfers_(gpu) {}
   // Behind this thread's work on the GPU. Returns when `from` may change and `to`, where it is the
-  // host's, may be read; with `waits` false and pinned memory at once, and who uses that or the
-  // GPU's memory through the engine waits as long as need be.
+  // host's, may be read; with `waits` false and pinned memory at once: consumers of that or of the
+  // GPU's memory wait on the copy inside the engine.
   void move(const Place& to, const Place& from, std::size_t bytes, bool waits);
   CopyFigures figures() const;
   // Tells observers of copies that are done; with `all` it waits for the others.

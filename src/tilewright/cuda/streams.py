@@ -1,8 +1,8 @@
 """Streams of GPUs: queues of work that run beside each other, ordered by events.
 
 Names and rules are torch.cuda's, with two differences: memory that another stream used is not
-served again before that stream is done (no `record_stream` is needed), and what a copy has under
-way is waited for by whoever uses it. A stream belongs to a thread's modes: tasks of a
+served again before that stream is done (no `record_stream` is needed), and consumers
+wait on copies in flight. A stream belongs to a thread's modes: tasks of a
 `tw.runtime.Scheduler` start on their submitter's.
 """
 
