@@ -209,6 +209,35 @@ def test_gradients_where_source_and_target_overlap(form: str) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
+LONG_FORMS = {
+    "+=": operator.iadd,
+    "*=": operator.imul,
+    "copy": lambda y, o: operator.setitem(y, ..., o),
+}
+
+
+@each("shift", [-65, -8, -1, 1, 7, 64])
+@each("dtype", ["float32", "float64", "int8"])
+@each("form", LONG_FORMS)
+def test_long_sources_that_overlap_are_read_as_they_were(form: str, dtype: str, shift: int) -> None:
+    """Later vectors of a row would read what earlier ones wrote."""
+    expected = (np.arange(1000) % 7 + 1).astype(dtype)
+    base = tw.asarray(expected, copy=True)
+    for x in (expected, base):
+        LONG_FORMS[form](x[100:900], x[100 + shift : 900 + shift])
+    np.testing.assert_array_equal(np.asarray(base), expected)
+
+
+@each("dtype", ["float32", "float64", "int8"])
+@each("form", LONG_FORMS)
+def test_a_transposed_source_of_its_own_is_read_as_it_was(form: str, dtype: str) -> None:
+    expected = (np.arange(70 * 70) % 11).astype(dtype).reshape(70, 70)
+    square = tw.asarray(expected, copy=True)
+    for x in (expected, square):
+        LONG_FORMS[form](x, x.T)
+    np.testing.assert_array_equal(np.asarray(square), expected)
+
+
 @each("target", TARGETS)
 @each("form", FORMS)
 def test_what_was_saved_before_is_protected(form: str, target: str) -> None:
