@@ -122,6 +122,7 @@ def merged(test: Callable[..., None], axes: tuple[Axis, ...]) -> Callable[..., N
                 failed.append((case, error))
         if failed:
             raise AssertionError(told(failed, count)) from failed[0][1]
+        assert wanted or count or skipped, "there are no cases"
         if not count:
             pytest.skip(skipped or f"no case with {wanted!r}")
 

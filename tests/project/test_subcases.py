@@ -55,6 +55,15 @@ def test_some_cases_may_be_skipped_or_left_out() -> None:
             test(request=request(case=case))
 
 
+def test_a_test_without_cases_fails() -> None:
+    @each("a", [])
+    def test(a: int) -> None:
+        pass
+
+    with pytest.raises(AssertionError, match="no cases"):
+        test(request=request())
+
+
 def test_a_failing_pytest_raises_is_a_failure() -> None:
     @each("a", [1])
     def test(a: int) -> None:
