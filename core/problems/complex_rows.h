@@ -1,5 +1,6 @@
-// Rows of pointwise.inc that complex numbers take through plain functions (core/cpu/pointwise/complex_functions.cpp):
-// what costs tens of nanoseconds an element gains nothing from kernels for each instruction set.
+// Rows of pointwise.inc that complex numbers take through plain functions
+// (core/cpu/pointwise/complex_functions.cpp): what costs tens of nanoseconds an element gains
+// nothing from kernels for each instruction set.
 #pragma once
 #include "core/problems/pointwise_rows.h"
 

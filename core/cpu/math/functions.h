@@ -1,5 +1,5 @@
-// Elementary functions over vectors: what the formulas of problems/pointwise.inc may call. Each is given
-// for Vec<float> and Vec<double>, and for whole and complex numbers where that has a meaning.
+// Elementary functions over vectors: what the formulas of problems/pointwise.inc may call. Each is
+// given for Vec<float> and Vec<double>, and for whole and complex numbers where that has a meaning.
 #pragma once
 #include "core/cpu/math/activation.h"
 #include "core/cpu/math/basic.h"

@@ -52,7 +52,7 @@ struct CountsProblem {
   int64_t* y;
 };
 void set_up_counts(const Call& call, void* problem) {
-  *static_cast<CountsProblem*>(problem) = {call.in[0].count, call.words[0], call.out[0].count - 1,
+  *static_cast<CountsProblem*>(problem) = {call.in[0].count, call.attributes[0], call.out[0].count - 1,
                                            nullptr, nullptr};
 }
 void bind_counts(void* problem, void* const* at) {
@@ -84,9 +84,9 @@ void set_up_positions(const Call& call, void* problem) {
   auto& p = *static_cast<PositionsProblem*>(problem);
   const Meta& mask = call.in[0];
   p.count = mask.count;
-  p.piece = call.words[0];
+  p.piece = call.attributes[0];
   p.pieces = call.in[1].count - 1;
-  p.found = call.words[1];
+  p.found = call.attributes[1];
   p.rank = mask.rank();
   for (int i = 0; i < p.rank; ++i) p.extents[i] = mask.size(i);
 }

@@ -1,5 +1,6 @@
-// What cuda/prelude/tensor_core.cuh and products of prelude.cuh mean on the emulator: copies end as late
-// as they may, what they go to holds garbage until then, and sums are cut off as an H100's are.
+// What cuda/prelude/tensor_core.cuh and products of prelude.cuh mean on the emulator: copies end as
+// late as they may, what they go to holds garbage until then, and sums are cut off as an H100's
+// are.
 #pragma once
 
 struct SharedPlace {

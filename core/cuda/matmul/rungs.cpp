@@ -120,11 +120,12 @@ void launch_registers(const MatmulProblem& p, int each, const MatmulParameter& p
   const int side = 16 * each;
   const bool cut = parameter.pieces > 1;
   const std::uint64_t key = key_of(p) * 32 + static_cast<std::uint64_t>(each) * 2 + cut;
-  const Function kernel = kernel_of(&place, key, "matmul/kernels/registers.cuh", "matmul_registers", [&] {
-    return matmul_settings(p.dtype) + define("TW_ROWS", std::to_string(each)) +
-           define("TW_COLUMNS", std::to_string(each)) + lines_of(p) +
-           (cut ? define("TW_PIECES", "1") : "");
-  });
+  const Function kernel =
+      kernel_of(&place, key, "matmul/kernels/registers.cuh", "matmul_registers", [&] {
+        return matmul_settings(p.dtype) + define("TW_ROWS", std::to_string(each)) +
+               define("TW_COLUMNS", std::to_string(each)) + lines_of(p) +
+               (cut ? define("TW_PIECES", "1") : "");
+      });
   const std::size_t sum_bytes = size_of(compute_dtype(p.dtype));
   launch_blocks(p, kernel, side, side, static_cast<unsigned>(2 * 16 * 2 * (side + 4) * sum_bytes),
                 parameter);
@@ -172,9 +173,10 @@ double split_k_ns(const void* problem) {
 template <int parts> void run_parts(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
   static const char place = 0;
-  const Function kernel = kernel_of(&place, key_of(p), "matmul/kernels/parts.cuh", "matmul_parts", [&] {
-    return matmul_settings(p.dtype) + define("TW_PARTS", std::to_string(parts)) + lines_of(p);
-  });
+  const Function kernel =
+      kernel_of(&place, key_of(p), "matmul/kernels/parts.cuh", "matmul_parts", [&] {
+        return matmul_settings(p.dtype) + define("TW_PARTS", std::to_string(parts)) + lines_of(p);
+      });
   constexpr int high = 128, wide = 64, pitch = 40;
   launch_blocks(p, kernel, high, wide, parts * (high + wide) * pitch * 2);
 }

@@ -133,8 +133,9 @@ void launch_groups(const MatmulProblem& p, const Split& a, const Split& b) {
       static_cast<unsigned>(std::min<std::int64_t>(units, Gpu::current().facts.multiprocessors));
   grid.threads = 384;
   grid.shared_bytes = kStages * (4 * kTileBytes + 16) + kStaging;
-  Gpu::current().launch(split_kernel(p, &place, "matmul/kernels/split_groups.cuh", "matmul_split_groups"),
-                        grid, &parameter);
+  Gpu::current().launch(
+      split_kernel(p, &place, "matmul/kernels/split_groups.cuh", "matmul_split_groups"), grid,
+      &parameter);
 }
 
 void launch_warps(const MatmulProblem& p, const SplitParameter& parameter) {
@@ -145,8 +146,9 @@ void launch_warps(const MatmulProblem& p, const SplitParameter& parameter) {
   grid.blocks[2] = static_cast<unsigned>(p.batch);
   grid.threads = 256;
   grid.shared_bytes = kStages * 2 * (kSide + kWide) * 64;
-  Gpu::current().launch(split_kernel(p, &place, "matmul/kernels/split_warps.cuh", "matmul_split_warps"),
-                        grid, &parameter);
+  Gpu::current().launch(
+      split_kernel(p, &place, "matmul/kernels/split_warps.cuh", "matmul_split_warps"), grid,
+      &parameter);
 }
 
 // Every tile's block looks whether it is one of those that were left out.

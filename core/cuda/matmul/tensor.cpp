@@ -16,8 +16,9 @@ Pieces pieces_of(const MatmulProblem& p) {
 
 void join_pieces(const MatmulProblem& p, const MatmulParameter& parameter) {
   static const char place = 0;
-  const Function kernel = kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/kernels/join.cuh",
-                                    "matmul_join", [&] { return matmul_settings(p.dtype); });
+  const Function kernel =
+      kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/kernels/join.cuh",
+                "matmul_join", [&] { return matmul_settings(p.dtype); });
   Grid grid = grid_for(p.m * p.n, 256);
   grid.blocks[2] = static_cast<unsigned>(p.batch);
   Gpu::current().launch(kernel, grid, &parameter);

@@ -1,5 +1,5 @@
-// Rows of problems/pointwise.inc and their gradients: each formula becomes a kernel when it is first
-// used with operands of some types.
+// Rows of problems/pointwise.inc and their gradients: each formula becomes a kernel when it is
+// first used with operands of some types.
 #include <cstring>
 #include <string_view>
 
