@@ -240,7 +240,16 @@ def test_modules_that_the_binding_imports_exist() -> None:
 
 
 # Files that a recipe makes, that the tests write, or that are other projects'.
-NOT_HERE = {"test_x", "unit_rows", "unit_rows_loops", "distance", "test_NAME", "nb_type", "setmaxnreg", "1"}
+NOT_HERE = {
+    "test_x",
+    "unit_rows",
+    "unit_rows_loops",
+    "distance",
+    "test_NAME",
+    "nb_type",
+    "setmaxnreg",
+    "1",
+}
 TEXTS = {*floors.SUFFIXES, ".py", ".md", ".cmake", ".txt", ".toml", ".sh"}
 ROOTED = re.compile(
     r"(?<![\w./$}>-])((?:core|binding|blas|tools|tests|docs|examples|src/tilewright)/[\w./-]*)(.?)"

@@ -52,8 +52,8 @@ struct CountsProblem {
   int64_t* y;
 };
 void set_up_counts(const Call& call, void* problem) {
-  *static_cast<CountsProblem*>(problem) = {call.in[0].count, call.attributes[0], call.out[0].count - 1,
-                                           nullptr, nullptr};
+  *static_cast<CountsProblem*>(problem) = {call.in[0].count, call.attributes[0],
+                                           call.out[0].count - 1, nullptr, nullptr};
 }
 void bind_counts(void* problem, void* const* at) {
   auto& p = *static_cast<CountsProblem*>(problem);
