@@ -148,12 +148,12 @@ std::string python_position() {
 // ---- the same for every launch of a GPU ----
 
 // Texts of places in code, found again by the place: a frame costs 40 ns, a place here a few more.
-struct KnownPlace {
+struct KnownPosition {
   PyObject* code = nullptr;  // owned, so that no other one gets its address
   int instruction = 0;
   const char* text = "";  // empty: the package's own
 };
-KnownPlace known_places[1024];
+KnownPosition known_positions[1024];
 
 int instruction_of(PyFrameObject* frame) {
 #if PY_VERSION_HEX >= 0x030B0000
@@ -174,7 +174,7 @@ const char* line_of(PyFrameObject* frame) {
   const int instruction = instruction_of(frame);
   const std::size_t hash =
       (reinterpret_cast<std::uintptr_t>(code) >> 4) * 31 + static_cast<std::size_t>(instruction);
-  KnownPlace& known = known_places[hash % std::size(known_places)];
+  KnownPosition& known = known_positions[hash % std::size(known_positions)];
   if (known.code == code && known.instruction == instruction) {
     Py_DECREF(code);
     return known.text;

@@ -82,9 +82,9 @@ nb::list list_tunables() {
 
 // The modes of the thread that made it, for others to run under. Entered and left by Python code:
 // a daemon thread that ends at the interpreter's exit must not unwind through a call from here.
-class CapturedModes {
+class CarriedModes {
  public:
-  CapturedModes() : modes_(inherited_modes()) {}
+  CarriedModes() : modes_(inherited_modes()) {}
   void enter() const { entered().push_back(std::make_unique<ModesGuard>(modes_.get())); }
   static void leave() {
     if (entered().empty()) fail(ErrorKind::runtime, "no modes to leave on this thread");
@@ -202,11 +202,11 @@ void bind_runtime(nb::module_& m) {
         "Numbers of the matmul ladder that depend on the machine: in force, default, limits.");
   m.def("set_matmul_tuning", set_matmul_tuning, "name"_a, "value"_a,
         "Sets one of these numbers; raises ValueError for what its limits do not allow.");
-  nb::class_<CapturedModes>(m, "_Modes", "This thread's modes, for other threads to run under.")
+  nb::class_<CarriedModes>(m, "_Modes", "This thread's modes, for other threads to run under.")
       .def(nb::init<>())
-      .def("enter", &CapturedModes::enter, "The calling thread runs under them until leave().")
+      .def("enter", &CarriedModes::enter, "The calling thread runs under them until leave().")
       .def(
-          "leave", [](const CapturedModes&) { CapturedModes::leave(); },
+          "leave", [](const CarriedModes&) { CarriedModes::leave(); },
           "Ends the calling thread's last enter(), and what changed since.");
   m.def(
       "_enter_grad_mode",

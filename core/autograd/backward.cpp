@@ -66,11 +66,11 @@ class Walk final : public Waiting {
   }
 
   // Restricts the walk to paths that end in `inputs` and collects their gradients.
-  void capture(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs) {
-    capturing_ = true;
-    captured.resize(inputs.size());
+  void restrict_to(const std::vector<Tensor>& roots, const std::vector<Tensor>& inputs) {
+    restricted_ = true;
+    collected.resize(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      captures_[key_of(inputs[i])].push_back(i);
+      wanted_[key_of(inputs[i])].push_back(i);
     }
     for (const Tensor& root : roots) mark_useful(root);
   }
@@ -84,7 +84,7 @@ class Walk final : public Waiting {
   void run() {
     GradModeGuard mode(options_.create_graph);
     std::optional<RunsToItsEnd> whole;  // leaves would keep a part of the gradient
-    if (!capturing_) whole.emplace();
+    if (!restricted_) whole.emplace();
     while (!heap_.empty()) {
       std::pop_heap(heap_.begin(), heap_.end(), older);
       Node* node = heap_.back();
@@ -95,7 +95,7 @@ class Walk final : public Waiting {
       begin_step();
       const Tensor leaf = hooked.leaf;
       if (hooked.alone) finish(hooked);
-      if (!capturing_ && !dry_ && !leaf->extras->grad_hooks.empty()) run_grad_hooks(leaf);
+      if (!restricted_ && !dry_ && !leaf->extras->grad_hooks.empty()) run_grad_hooks(leaf);
     }
   }
 
@@ -116,16 +116,16 @@ class Walk final : public Waiting {
 
   // What was asked for, each in memory of its own: a program may write to it.
   std::vector<Tensor> taken() {
-    for (const auto& [key, places] : captures_)
-      for (std::size_t i = 1; i < places.size(); ++i) captured[places[i]] = captured[places[0]];
-    for (std::size_t i = 0; i < captured.size(); ++i)
-      if (captured[i]) captured[i] = own(captured[i], i);
+    for (const auto& [key, places] : wanted_)
+      for (std::size_t i = 1; i < places.size(); ++i) collected[places[i]] = collected[places[0]];
+    for (std::size_t i = 0; i < collected.size(); ++i)
+      if (collected[i]) collected[i] = own(collected[i], i);
     own_seeds_.clear();
-    return std::move(captured);
+    return std::move(collected);
   }
 
  private:
-  std::vector<Tensor> captured;
+  std::vector<Tensor> collected;
 
   static std::uint64_t& last_pass() {
     static std::uint64_t pass = 0;
@@ -149,7 +149,7 @@ class Walk final : public Waiting {
     std::vector<Tensor> many_g(node.results > kMaxResults ? node.results : 0);
     Tensor* g = many_g.empty() ? few_g : many_g.data();
     for (int i = 0; i < node.results; ++i) g[i] = arrived(node, node.places[i]);
-    if (capturing_ && !useful_.contains(&node)) return;
+    if (restricted_ && !useful_.contains(&node)) return;
     Tensor few[kFewInputs];
     std::vector<Tensor> many(node.inputs > kFewInputs ? node.inputs : 0);
     Tensor* grads = many.empty() ? few : many.data();
@@ -173,7 +173,7 @@ class Walk final : public Waiting {
     if (!g) return g;
     if (place.hooks && options_.hooks) g = seen_by(*place.hooks, g, node.op);
     if (place.retainer) keep(*place.retainer, g);
-    if (capturing_) collect(&place, g);
+    if (restricted_) collect(&place, g);
     return g;
   }
 
@@ -226,7 +226,7 @@ class Walk final : public Waiting {
     if (!modes.grad) return is_alone(g) && !repeats(g) ? g : arithmetic.copy(g);
     const auto shared = [&](const Tensor& other) { return other && other->storage == g->storage; };
     const bool given = std::any_of(lent_.begin(), lent_.end(), shared);
-    return given || std::any_of(captured.begin(), captured.begin() + static_cast<long>(i), shared)
+    return given || std::any_of(collected.begin(), collected.begin() + static_cast<long>(i), shared)
                ? arithmetic.copy(g)
                : g;
   }
@@ -244,7 +244,7 @@ class Walk final : public Waiting {
   ResultPlace* reached(const Edge& edge) {
     Node* node = static_cast<Node*>(edge.node.get());
     ResultPlace& place = node->places[edge.result];
-    if (capturing_ && !useful_.contains(node) && !captures_.contains(&place)) return nullptr;
+    if (restricted_ && !useful_.contains(node) && !wanted_.contains(&place)) return nullptr;
     if (node->pass != pass_) {
       for (int i = 0; i < node->results; ++i)
         if (node->places[i].pending) fail_two_passes(*node);
@@ -283,7 +283,7 @@ class Walk final : public Waiting {
     if (edge.leaf && has_hooks(edge.leaf)) {
       const auto found = hooked_index_.find(edge.leaf.get());
       states.take(found != hooked_index_.end() ? hooked_[found->second].together
-                  : capturing_                 ? Tensor()
+                  : restricted_                ? Tensor()
                                                : grad_now(*edge.leaf.get()));
     } else if (passes_on(edge.node)) {
       if (const Tap* const tap = tap_at(edge))
@@ -357,7 +357,7 @@ class Walk final : public Waiting {
   void arrive(const Edge& edge, Tensor g) {
     const Tensor& leaf = edge.leaf;
     if (leaf->extras && leaf->extras->has_gradient_hooks()) [[unlikely]] {
-      if (capturing_ && !captures_.contains(leaf.get())) return;
+      if (restricted_ && !wanted_.contains(leaf.get())) return;
       HookedLeaf& hooked = hooked_at(leaf);
       if (has_hooks(leaf)) return wait(hooked, std::move(g));
     }
@@ -373,7 +373,7 @@ class Walk final : public Waiting {
     if (!is_new) return hooked_[found->second];
     HookedLeaf& hooked = hooked_.emplace_back();
     hooked.leaf = leaf;
-    if (!capturing_ && has_hooks(leaf)) hooked.begin(grad_now(*leaf.get()));
+    if (!restricted_ && has_hooks(leaf)) hooked.begin(grad_now(*leaf.get()));
     return hooked;
   }
 
@@ -384,7 +384,7 @@ class Walk final : public Waiting {
   }
 
   bool add_hooked(const Edge& edge, const Use& use) {
-    if (capturing_ && !captures_.contains(edge.leaf.get())) return false;
+    if (restricted_ && !wanted_.contains(edge.leaf.get())) return false;
     HookedLeaf& hooked = hooked_at(edge.leaf);
     if (!hooked.together) return hooked.alone && add_into(hooked.alone, edge, use);
     if (!add_into(hooked.together, edge, use)) return false;
@@ -411,7 +411,7 @@ class Walk final : public Waiting {
     const bool unchanged = g.is(hooked.alone);
     hooked.alone = Tensor();
     const LockKept kept;
-    if (!capturing_ && unchanged && hooked.still(grad_now(*hooked.leaf.get()))) {
+    if (!restricted_ && unchanged && hooked.still(grad_now(*hooked.leaf.get()))) {
       grad_of(*hooked.leaf.get()) = std::move(hooked.together);
       return;
     }
@@ -420,7 +420,7 @@ class Walk final : public Waiting {
   }
 
   void add_to(const Tensor& leaf, Tensor g) {
-    if (capturing_) return collect(leaf.get(), g);
+    if (restricted_) return collect(leaf.get(), g);
     if (dry_ && is_added_in_place(*leaf.get(), g)) return;
     if (modes.capture) [[unlikely]]
       modes.capture->note_gradient(*leaf.get());
@@ -431,8 +431,8 @@ class Walk final : public Waiting {
   }
 
   void collect(const void* key, const Tensor& g) {
-    const auto found = captures_.find(key);
-    if (found != captures_.end()) accumulate(captured[found->second[0]], g);
+    const auto found = wanted_.find(key);
+    if (found != wanted_.end()) accumulate(collected[found->second[0]], g);
   }
 
   void keep(TensorHeader& header, const Tensor& g) {
@@ -461,9 +461,9 @@ class Walk final : public Waiting {
     }
     TensorHeader* const leaf = edge.leaf.get();
     if (!leaf) return nullptr;
-    if (capturing_) {
-      const auto found = captures_.find(leaf);
-      return found == captures_.end() ? nullptr : &captured[found->second[0]];
+    if (restricted_) {
+      const auto found = wanted_.find(leaf);
+      return found == wanted_.end() ? nullptr : &collected[found->second[0]];
     }
     if (leaf->extras && !leaf->extras->grad_hooks.empty()) hooked_at(edge.leaf);
     if (modes.capture) modes.capture->note_gradient(*leaf);
@@ -490,7 +490,7 @@ class Walk final : public Waiting {
     return grad && unique_memory(grad) && grad.dtype() == g.dtype();
   }
 
-  // Depth-first without recursion: a node is useful when an edge leads to a capture or a useful
+  // Depth-first without recursion: a node is useful when an edge leads to an input or a useful
   // node.
   void mark_useful(const Tensor& root) {
     if (root.is_leaf()) return;
@@ -509,8 +509,8 @@ class Walk final : public Waiting {
       for (int i = 0; i < node->inputs; ++i) {
         const Edge& edge = node->edges[i];
         Node* next = static_cast<Node*>(edge.node.get());
-        if ((edge.leaf && captures_.contains(edge.leaf.get())) ||
-            (next && (captures_.contains(&next->places[edge.result]) || useful_.contains(next))))
+        if ((edge.leaf && wanted_.contains(edge.leaf.get())) ||
+            (next && (wanted_.contains(&next->places[edge.result]) || useful_.contains(next))))
           useful_[node] = true;
       }
   }
@@ -526,8 +526,8 @@ class Walk final : public Waiting {
   std::unordered_map<const ResultPlace*, Tap> taps_;
   std::vector<Tensor> own_seeds_;
   const std::vector<Tensor>& lent_;  // by the caller, to start from
-  bool capturing_ = false;
-  std::unordered_map<const void*, std::vector<std::size_t>> captures_;
+  bool restricted_ = false;
+  std::unordered_map<const void*, std::vector<std::size_t>> wanted_;
   std::unordered_map<const Node*, bool> useful_;
 };
 
@@ -591,7 +591,7 @@ std::vector<Tensor> walk_once(const std::vector<Tensor>& roots, const std::vecto
                               PlannedPass* planned) {
   Walk walk(options, seeds, planned);
   const GradModeGuard mode(options.create_graph);
-  if (inputs) walk.capture(roots, *inputs);
+  if (inputs) walk.restrict_to(roots, *inputs);
   start(walk, roots, seeds);
   walk.run();
   std::vector<Tensor> taken = walk.taken();

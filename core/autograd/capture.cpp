@@ -329,8 +329,8 @@ void Capture::compare_call(const Call& described) const {
     compare_operand(now.places_[a.places + k], first.places_[b.places + k], op);
 }
 
-void Capture::compare_operand(const Captured::Place& place, const Captured::Place& first,
-                              const char* op) const {
+void Capture::compare_operand(const Captured::BufferOffset& place,
+                              const Captured::BufferOffset& first, const char* op) const {
   if (place.buffer == Captured::kNumber && first.buffer == Captured::kNumber) {
     const Scalar& x = out_->given_[static_cast<std::size_t>(place.offset)];
     const Scalar& y = recorded_->given_[static_cast<std::size_t>(first.offset)];

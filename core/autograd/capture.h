@@ -65,13 +65,13 @@ class Captured {
   };
   // Of an operand: bytes from the start of its buffer. Numbers lie in a list of their own.
   static constexpr int kNumber = -1, kAbsent = -2;
-  struct Place {
+  struct BufferOffset {
     int buffer;
     std::int64_t offset;
   };
   // A tensor over a buffer.
   struct Layout {
-    Place at = {kAbsent, 0};
+    BufferOffset at = {kAbsent, 0};
     Shape shape;
     Strides strides;
     DType dtype = DType::float32;
@@ -107,7 +107,7 @@ class Captured {
   std::vector<PreparedCall> calls_;
   std::vector<Unit> units_;
   std::vector<Bytes16> problems_, numbers_;
-  std::vector<Place> places_;
+  std::vector<BufferOffset> places_;
   std::vector<Attribute> attributes_;
   std::vector<Scalar> given_;  // numbers_ as the program gave them
   std::vector<Buffer> buffers_;
@@ -173,7 +173,7 @@ class Capture {
   void take_back_gradients();
   void note_results(const std::vector<Tensor>& outputs);
   void compare_call(const Call& described) const;
-  void compare_operand(const Captured::Place& place, const Captured::Place& first,
+  void compare_operand(const Captured::BufferOffset& place, const Captured::BufferOffset& first,
                        const char* op) const;
   void compare_layout(const Captured::Layout& layout, const Captured::Layout& first,
                       const char* what) const;

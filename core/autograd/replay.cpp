@@ -121,7 +121,7 @@ void Captured::run_call(std::size_t i, const std::vector<char*>& bases) {
   const Unit& unit = units_[i];
   addresses_.assign(unit.count, nullptr);
   for (std::size_t k = 0; k < unit.count; ++k) {
-    const Place& place = places_[unit.places + k];
+    const BufferOffset& place = places_[unit.places + k];
     if (place.buffer == kNumber)
       addresses_[k] = numbers_[static_cast<std::size_t>(place.offset)].bytes;
     else if (place.buffer >= 0)

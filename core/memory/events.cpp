@@ -31,13 +31,13 @@ struct Asked {
 constinit thread_local Asked asked TW_STATIC_TLS;
 
 // Where the thread is in the program, beside that.
-struct Place {
+struct ProgramPosition {
   std::string module;
   std::string tensor;  // of the next allocation
   std::int64_t thread = syscall(SYS_gettid);
 };
-Place& place() {
-  static thread_local Place own;
+ProgramPosition& position() {
+  static thread_local ProgramPosition own;
   return own;
 }
 
@@ -67,7 +67,7 @@ Everywhere& everywhere() {
 }
 const AtFork guarded(
     ForkOrder::events, [] { everywhere().mutex.lock(); }, [] { everywhere().mutex.unlock(); },
-    [] { place().thread = syscall(SYS_gettid); });
+    [] { position().thread = syscall(SYS_gettid); });
 
 void tell_own(const Event& event, bool& alone) {
   alone = modes.observers->tell(event);
@@ -152,7 +152,7 @@ void stop_observing_everywhere(const Observer* observer) {
 // ---- events ----
 
 void locate(Event& event) {
-  const Place& here = place();
+  const ProgramPosition& here = position();
   event.thread = here.thread;
   event.module = here.module;
   if (event.source.empty() && source_position) event.source = source_position();
@@ -185,12 +185,14 @@ void OpScope::note_line() const {
 const char* current_op() { return asked.op; }
 const char* current_line() { return *asked.op ? asked.line : ""; }
 
-std::string set_module(std::string path) { return std::exchange(place().module, std::move(path)); }
+std::string set_module(std::string path) {
+  return std::exchange(position().module, std::move(path));
+}
 
-void announce_tensor(std::string description) { place().tensor = std::move(description); }
+void announce_tensor(std::string description) { position().tensor = std::move(description); }
 
 std::string note_memory(EventKind kind, const void* block, std::size_t bytes, const char* device) {
-  Place& here = place();
+  ProgramPosition& here = position();
   Event event;
   event.kind = kind;
   event.device = device;

@@ -50,12 +50,12 @@ struct Sizes {
 int64_t parts_of(int64_t count, int64_t each) { return (count + each - 1) / each; }
 
 // How the places of the output are cut: whole images, or equal pieces of one.
-struct Blocks {
+struct ColumnBlocks {
   int64_t images, places;  // of a block
   int64_t each_image;      // blocks; 1 where a block holds several images
   int64_t count;
 };
-Blocks blocks_of(const ConvolutionProblem& p, int64_t places) {
+ColumnBlocks blocks_of(const ConvolutionProblem& p, int64_t places) {
   const int64_t y = volume(p.y);
   if (y < kFewPlaces && p.batch > 1) {
     const int64_t images = std::min(p.batch, parts_of(std::max(places, kFewPlaces), y));
@@ -65,12 +65,12 @@ Blocks blocks_of(const ConvolutionProblem& p, int64_t places) {
   const int64_t each = parts_of(parts_of(y, parts), kTilePlaces) * kTilePlaces;
   return {1, std::min(each, y), parts_of(y, each), p.batch * parts_of(y, each)};
 }
-struct Block {
+struct ColumnBlock {
   int64_t image, images;  // first, and how many
   int64_t place, count;   // first within its image, and how many in all
   int64_t first(int64_t y) const { return image * y + place; }
 };
-Block block_at(const ConvolutionProblem& p, const Blocks& blocks, int64_t i) {
+ColumnBlock block_at(const ConvolutionProblem& p, const ColumnBlocks& blocks, int64_t i) {
   const int64_t y = volume(p.y);
   if (blocks.images > 1) {
     const int64_t image = i * blocks.images, images = std::min(blocks.images, p.batch - image);
@@ -95,7 +95,7 @@ bool is_plain(const ConvolutionProblem& p) {
 }
 
 // The channels [0, channels) from x on, unfolded into `memory`, or where they lie.
-template <class T> Lines<const T> unfolded(const ConvolutionProblem& p, const Block& block,
+template <class T> Lines<const T> unfolded(const ConvolutionProblem& p, const ColumnBlock& block,
                                            const T* x, int64_t channels, T* memory) {
   const Sizes s(p);
   if (is_plain(p) && block.images == 1) return {x + block.image * p.in * s.x + block.place, s.x};
@@ -103,7 +103,7 @@ template <class T> Lines<const T> unfolded(const ConvolutionProblem& p, const Bl
   return {memory, block.count};
 }
 // The output's channels from y on, side by side where the block has several images.
-template <class T> Lines<const T> gathered(const ConvolutionProblem& p, const Block& block,
+template <class T> Lines<const T> gathered(const ConvolutionProblem& p, const ColumnBlock& block,
                                            const T* y, int64_t channels, T* memory) {
   const int64_t size = volume(p.y);
   if (block.images == 1) return {y + block.image * p.out * size + block.place, size};
@@ -113,8 +113,8 @@ template <class T> Lines<const T> gathered(const ConvolutionProblem& p, const Bl
                   memory + c * block.count + n * size);
   return {memory, block.count};
 }
-template <class T> void scatter(const ConvolutionProblem& p, const Block& block, const T* memory,
-                                int64_t channels, T* y) {
+template <class T> void scatter(const ConvolutionProblem& p, const ColumnBlock& block,
+                                const T* memory, int64_t channels, T* y) {
   const int64_t size = volume(p.y);
   for (int64_t n = 0; n < block.images; ++n)
     for (int64_t c = 0; c < channels; ++c)
@@ -133,12 +133,12 @@ MatmulProblem forward_product(const ConvolutionProblem& p, int64_t places) {
   if (p.bias) product.epilogue = {p.bias, 1, 0, false};
   return product;
 }
-Blocks forward_blocks(const ConvolutionProblem& p) {
+ColumnBlocks forward_blocks(const ConvolutionProblem& p) {
   const Sizes s(p);
   return blocks_of(p, kBlockBytes / (s.in * s.taps * int64_t(size_of(p.dtype))));
 }
 template <class T>
-void forward_block(const ConvolutionProblem& p, const Block& block, int64_t group) {
+void forward_block(const ConvolutionProblem& p, const ColumnBlock& block, int64_t group) {
   const Sizes s(p);
   const bool several = block.images > 1;
   const bool in_place = is_plain(p) && !several;
@@ -157,7 +157,7 @@ void forward_block(const ConvolutionProblem& p, const Block& block, int64_t grou
   if (several) scatter(p, block, sums.as<T>(), s.out, y);
 }
 template <class T> void forward(const ConvolutionProblem& p) {
-  const Blocks blocks = forward_blocks(p);
+  const ColumnBlocks blocks = forward_blocks(p);
   parallel_chunks(p.groups * blocks.count, [&](int64_t i) {
     forward_block<T>(p, block_at(p, blocks, i / p.groups), i % p.groups);
   });
@@ -166,13 +166,13 @@ template <class T> void forward(const ConvolutionProblem& p) {
 // ---- the input's gradient: fold(w^T @ g) ----
 
 // Channels whose unfolded gradients are computed together.
-int64_t channels_of_piece(const ConvolutionProblem& p, const Blocks& blocks) {
+int64_t channels_of_piece(const ConvolutionProblem& p, const ColumnBlocks& blocks) {
   const Sizes s(p);
   const int64_t bytes = s.taps * blocks.places * int64_t(size_of(p.dtype));
   return std::clamp<int64_t>(2 * kBlockBytes / bytes, 1, s.in);
 }
 // A block that holds several images is gathered for each piece: its channels are to be many.
-Blocks input_gradient_blocks(const ConvolutionProblem& p) {
+ColumnBlocks input_gradient_blocks(const ConvolutionProblem& p) {
   constexpr int64_t kChannels = 4;
   const int64_t bytes = volume(p.kernel) * int64_t(size_of(p.dtype)) * kChannels;
   return blocks_of(p, volume(p.y) < kFewPlaces ? kFewPlaces : 2 * kBlockBytes / bytes);
@@ -187,11 +187,11 @@ MatmulProblem input_gradient_product(const ConvolutionProblem& p, int64_t channe
   return product;
 }
 // Of some channels of the images that blocks [from, to) are cut from.
-template <class T> void input_gradient_piece(const ConvolutionProblem& p, const Blocks& blocks,
-                                             int64_t from, int64_t to, int64_t group,
-                                             int64_t channel, int64_t channels) {
+template <class T> void input_gradient_piece(const ConvolutionProblem& p,
+                                             const ColumnBlocks& blocks, int64_t from, int64_t to,
+                                             int64_t group, int64_t channel, int64_t channels) {
   const Sizes s(p);
-  const Block whole = block_at(p, blocks, from);
+  const ColumnBlock whole = block_at(p, blocks, from);
   const bool several = blocks.images > 1, in_place = is_plain(p) && !several;
   const Scratch lines(in_place ? 0 : channels * s.taps * blocks.places * sizeof(T));
   const Scratch gradients(several ? s.out * blocks.places * sizeof(T) : 0);
@@ -199,7 +199,7 @@ template <class T> void input_gradient_piece(const ConvolutionProblem& p, const 
   for (int64_t n = whole.image; !in_place && n < whole.image + whole.images; ++n)
     std::fill_n(dx + n * p.in * s.x, channels * s.x, T{0});
   for (int64_t i = from; i < to; ++i) {
-    const Block block = block_at(p, blocks, i);
+    const ColumnBlock block = block_at(p, blocks, i);
     const auto b = gathered(p, block, static_cast<const T*>(p.a) + group * s.out * s.y, s.out,
                             gradients.as<T>());
     MatmulProblem product = input_gradient_product(p, channels, block.count);
@@ -214,7 +214,7 @@ template <class T> void input_gradient_piece(const ConvolutionProblem& p, const 
   }
 }
 template <class T> void input_gradient(const ConvolutionProblem& p) {
-  const Blocks blocks = input_gradient_blocks(p);
+  const ColumnBlocks blocks = input_gradient_blocks(p);
   const int64_t in = p.in / p.groups, each = channels_of_piece(p, blocks);
   const int64_t pieces = parts_of(in, each), runs = blocks.count / blocks.each_image;
   parallel_chunks(runs * p.groups * pieces, [&](int64_t i) {
@@ -229,7 +229,7 @@ template <class T> void input_gradient(const ConvolutionProblem& p) {
 // Channels so that the sums stay in cache while blocks pass; parts of the blocks, each with sums of
 // its own, where that leaves few pieces.
 struct WeightPieces {
-  Blocks blocks;
+  ColumnBlocks blocks;
   int64_t channels, by_channel, parts;
 };
 WeightPieces weight_pieces(const ConvolutionProblem& p) {
@@ -257,14 +257,14 @@ template <class T> void weight_gradient_piece(const ConvolutionProblem& p,
                                               const WeightPieces& pieces, int64_t part,
                                               int64_t group, int64_t channel, T* dw) {
   const Sizes s(p);
-  const Blocks& blocks = pieces.blocks;
+  const ColumnBlocks& blocks = pieces.blocks;
   const int64_t channels = std::min(pieces.channels, s.in - channel);
   const bool several = blocks.images > 1;
   const Scratch lines(is_plain(p) && !several ? 0 : channels * s.taps * blocks.places * sizeof(T));
   const Scratch gradients(several ? s.out * blocks.places * sizeof(T) : 0);
   const int64_t from = blocks.count * part / pieces.parts;
   for (int64_t i = from; i < blocks.count * (part + 1) / pieces.parts; ++i) {
-    const Block block = block_at(p, blocks, i);
+    const ColumnBlock block = block_at(p, blocks, i);
     const auto a = gathered(p, block, static_cast<const T*>(p.b) + group * s.out * s.y, s.out,
                             gradients.as<T>());
     const auto b = unfolded(p, block, static_cast<const T*>(p.a) + (group * s.in + channel) * s.x,
@@ -312,18 +312,18 @@ template <class T> void run(const ConvolutionProblem& p) {
 constexpr double kNsPerSpan = 5, kNsPerElement = 0.19, kBlockNsPerFlop = 0.0009, kOverheadNs = 500;
 
 // The last block of an image, or of the images, is smaller than the others.
-double share_of_blocks(const ConvolutionProblem& p, const Blocks& blocks) {
+double share_of_blocks(const ConvolutionProblem& p, const ColumnBlocks& blocks) {
   return double(p.batch * volume(p.y)) / double(blocks.count * blocks.places);
 }
 double products_ns(const ConvolutionProblem& p) {
   const Sizes s(p);
   if (p.part == ConvolutionPart::forward) {
-    const Blocks blocks = forward_blocks(p);
+    const ColumnBlocks blocks = forward_blocks(p);
     return share_of_blocks(p, blocks) * double(p.groups * blocks.count) *
            packed_ns(forward_product(p, blocks.places));
   }
   if (p.part == ConvolutionPart::input_gradient) {
-    const Blocks blocks = input_gradient_blocks(p);
+    const ColumnBlocks blocks = input_gradient_blocks(p);
     const int64_t channels = channels_of_piece(p, blocks);
     return share_of_blocks(p, blocks) * double(p.groups * blocks.count) * double(s.in) /
            double(channels) * packed_ns(input_gradient_product(p, channels, blocks.places));

@@ -110,11 +110,11 @@ constexpr std::int64_t kPackLines = 128;
 // Rows of one task are whole micro-tiles of every backend.
 constexpr std::int64_t kTaskRows = 32;
 
-struct Blocks {
+struct CacheBlocks {
   std::int64_t kc, nc, lines;  // along k, columns of B in L2, lines packed at a time
 };
 // Of L2 a block of B takes three eighths; panels of A and C pass through the rest.
-Blocks blocks_for(const SplitTable& backend, int parts, std::int64_t k) {
+CacheBlocks blocks_for(const SplitTable& backend, int parts, std::int64_t k) {
   const std::int64_t l2 = cpu_info().l2_bytes > 0 ? cpu_info().l2_bytes : 1 << 20;
   const std::int64_t runs = std::max<std::int64_t>(ceil_divide(k, backend.run_terms[parts - 1]), 1);
   const std::int64_t kc = round_up(std::max<std::int64_t>(ceil_divide(k, runs), 1), kSplitTerms);
@@ -300,7 +300,7 @@ class Solver {
   const SplitTable& backend_;
   const int parts_;
   const MatmulProblem p_;
-  const Blocks blocks_;
+  const CacheBlocks blocks_;
   const Limits limits_;
   const bool threads_;
   SharedRange a_range_, b_range_;

@@ -325,7 +325,7 @@ struct Problem {
 
 // Along axes that are neighbours.
 SoftmaxShape shape_of(const Meta& x, std::uint32_t reduced) {
-  AxesSplit axes;
+  AxisGroups axes;
   axes.split(*x.shape, reduced);
   return {x.dtype, axes.outer, axes.n, axes.inner, axes.are_rows};
 }
@@ -372,7 +372,7 @@ constexpr int64_t kFewGroups = 16, kLongGroup = 4 * kPiece;
 const char* refuses_axes(const Call& call) {
   if (const char* why = refuses(call)) return why;
   const Meta& x = call.in[0];
-  AxesSplit axes;
+  AxisGroups axes;
   if (!axes.split(*x.shape, call.attributes.axes(0, x.rank(), call.op->name)))
     return "axes that are no neighbours are moved by copies";
   const bool few = axes.outer * axes.inner < kFewGroups || is_batch_invariant();

@@ -12,7 +12,7 @@ namespace tw {
 
 // The extents before, among and behind the reduced axes of a row-major array, where those are
 // neighbours.
-struct AxesSplit {
+struct AxisGroups {
   std::int64_t outer = 1, n = 1, inner = 1;
   // Nothing lies behind. A kept axis of one element does where no choice may ask how many there
   // are.

@@ -34,7 +34,7 @@ struct Problem {
 
 bool splits(const Call& call, Problem& p) {
   const Meta& x = call.in[0];
-  AxesSplit axes;
+  AxisGroups axes;
   const bool neighbours = axes.split(*x.shape, call.attributes.axes(0, x.rank(), call.op->name));
   p.outer = axes.outer;
   p.n = axes.n;

@@ -24,7 +24,7 @@ struct Layout {
   bool are_rows;  // else columns
 };
 Layout layout_of(const Meta& x, Attribute axis_attribute) {
-  AxesSplit axes;
+  AxisGroups axes;
   axes.split(*x.shape, 1u << axis_attribute);
   return {axes.outer, axes.n, axes.inner, axes.are_rows};
 }

@@ -23,7 +23,7 @@ template <class T> TW_INLINE const T* row_of(AttentionRows x, int64_t i) {
 }
 
 // Keys [first, first + count) and the block's queries, of which there are `queries` from `start`.
-struct Block {
+struct KeyBlock {
   int64_t first, count, start, queries;
   bool diagonal;   // causal, and first == start
   int64_t padded;  // queries up to whole vectors
@@ -46,15 +46,15 @@ TW_INLINE void each_block(const AttentionShape& s, int64_t start, int64_t querie
   const int64_t padded = (queries + lanes - 1) / lanes * lanes;
   const int64_t straight = s.causal && start < s.keys ? start : s.keys;
   for (int64_t j = 0; j < straight; j += most)
-    f(Block{j, straight - j < most ? straight - j : most, start, queries, false, padded});
+    f(KeyBlock{j, straight - j < most ? straight - j : most, start, queries, false, padded});
   const int64_t rest = s.keys - straight;
-  if (rest > 0) f(Block{start, rest < queries ? rest : queries, start, queries, true, padded});
+  if (rest > 0) f(KeyBlock{start, rest < queries ? rest : queries, start, queries, true, padded});
 }
 
 // The mask of a block as numbers to add, laid out as scores are. `rows` holds a row of the block's
 // keys for each query.
-template <class T>
-void read_mask(const AttentionShape& s, const AttentionHead& h, const Block& b, T* rows, T* mask) {
+template <class T> void read_mask(const AttentionShape& s, const AttentionHead& h,
+                                  const KeyBlock& b, T* rows, T* mask) {
   const int64_t at = b.start * s.mask_row + b.first * s.mask_column;
   const T* from = (const T*)h.mask + at;
   int64_t from_row = s.mask_row;
@@ -81,7 +81,7 @@ TW_INLINE void ask_for(AttentionRows x, int64_t first, int64_t rows, int64_t siz
 // While scores of keys [at, at + rows) are computed: on the diagonal the rows of the next block of
 // queries, else the next keys and the values that these scores will weigh.
 template <class T> TW_INLINE void prefetch_next(const AttentionShape& s, const AttentionHead& h,
-                                                const Block& b, int64_t at, int64_t rows) {
+                                                const KeyBlock& b, int64_t at, int64_t rows) {
   if (b.diagonal) {
     ask_for<T>(h.q, at + kQueries, rows, s.size);
     ask_for<T>(h.k, at + kQueries, rows, s.size);
@@ -95,8 +95,8 @@ template <class T> TW_INLINE void prefetch_next(const AttentionShape& s, const A
 
 // Scores of a block, from queries that are transposed and scaled. What a query may not attend to is
 // -inf, or, left of the parts, unset.
-template <class T> void scores_of(const AttentionShape& s, const AttentionHead& h, const Block& b,
-                                  const T* queries, T* scores) {
+template <class T> void scores_of(const AttentionShape& s, const AttentionHead& h,
+                                  const KeyBlock& b, const T* queries, T* scores) {
   b.parts([&](int64_t j, int64_t keys, int64_t r) TW_LAMBDA_INLINE {
     product<T>(keys, b.padded - r, s.size, {row_of<T>(h.k, b.first + j), h.k.row, 1}, queries + r,
                kQueries, scores + j * kQueries + r, kQueries, false,
@@ -179,7 +179,7 @@ template <class T> void attention_forward(const AttentionShape& s, const Attenti
   Running<T> run = {};
   for (T& top : run.top) top = (T)-kInfinity;
   if (s.keys == 0) clear(y, n * s.value_size);
-  each_block<kAttentionKeys>(s, start, n, L, [&](const Block& b) TW_LAMBDA_INLINE {
+  each_block<kAttentionKeys>(s, start, n, L, [&](const KeyBlock& b) TW_LAMBDA_INLINE {
     scores_of(s, h, b, queries, scores);
     if (s.has_mask) read_mask(s, h, b, mask + kAttentionKeys * kQueries, mask);
     for (int64_t r = 0; r < b.padded; r += L)
@@ -304,8 +304,8 @@ template <class T> struct Saved {
 };
 
 // Scores become weights p, gradients of weights become those of scores: p * (dp - sum(p * dp)).
-template <class T> void differentiate(const Block& b, const Saved<T>& saved, const T* mask, T scale,
-                                      T* scores, T* grads) {
+template <class T> void differentiate(const KeyBlock& b, const Saved<T>& saved, const T* mask,
+                                      T scale, T* scores, T* grads) {
   for (int64_t r = 0; r < b.padded; r += kLanes<T>) {
     const Vec<T> base = Vec<T>::load(saved.base + r), log_sum = Vec<T>::load(saved.log_sum + r),
                  sum = Vec<T>::load(saved.dot + r);
@@ -345,7 +345,7 @@ void attention_backward(const AttentionShape& s, const AttentionHead& h, void* s
       saved.dot[r] = dot(s.value_size, row_of<T>(h.g, start + r),
                          (const T*)h.out + (start + r) * s.value_size);
     }
-    each_block<kAttentionBackwardKeys>(s, start, n, L, [&](const Block& b) TW_LAMBDA_INLINE {
+    each_block<kAttentionBackwardKeys>(s, start, n, L, [&](const KeyBlock& b) TW_LAMBDA_INLINE {
       scores_of(s, h, b, queries, scores);
       b.parts([&](int64_t j, int64_t keys, int64_t r) TW_LAMBDA_INLINE {
         product<T>(keys, b.padded - r, s.value_size, {row_of<T>(h.v, b.first + j), h.v.row, 1},

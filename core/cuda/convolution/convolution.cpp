@@ -214,15 +214,15 @@ void run_naive(const void* problem) {
 
 // What blocks have of the product. Rates: guesses, as shares of the matmul rung's of as many
 // elements a thread.
-struct Block {
+struct TileShape {
   int each, high, wide;
   double share;
 };
-constexpr Block kBlocks[] = {{8, 128, 128, 0.85},
-                             {8, 64, 256, 0.8},
-                             {4, 64, 64, 0.8},
-                             {4, 32, 128, 0.75},
-                             {4, 16, 256, 0.7}};
+constexpr TileShape kBlocks[] = {{8, 128, 128, 0.85},
+                                 {8, 64, 256, 0.8},
+                                 {4, 64, 64, 0.8},
+                                 {4, 32, 128, 0.75},
+                                 {4, 16, 256, 0.7}};
 
 // k in pieces that are multiplied side by side where there are few tiles. It follows from the shape
 // alone, so that every GPU adds in the same order.
@@ -240,7 +240,7 @@ Pieces pieces_of(const ConvolutionProblem& p) {
   return {divide_up(s.k, terms), terms};
 }
 
-double block_ns(const ConvolutionProblem& p, const Block& block, int64_t pieces) {
+double block_ns(const ConvolutionProblem& p, const TileShape& block, int64_t pieces) {
   const Sides s = sides_of(p);
   const double blocks = static_cast<double>(divide_up(s.i, block.high) *
                                             divide_up(s.j, block.wide) * p.groups * phases_of(p)) *
@@ -251,10 +251,10 @@ double block_ns(const ConvolutionProblem& p, const Block& block, int64_t pieces)
                   block.share * (block.each == 8 ? rates().registers : rates().registers_small));
 }
 // Eight by eight of float64 do not fit in registers.
-const Block& best_block(const ConvolutionProblem& p, int64_t pieces) {
-  const Block* best = nullptr;
+const TileShape& best_block(const ConvolutionProblem& p, int64_t pieces) {
+  const TileShape* best = nullptr;
   double least = 0;
-  for (const Block& block : kBlocks) {
+  for (const TileShape& block : kBlocks) {
     if (block.each == 8 && p.dtype == DType::float64) continue;
     const double ns = block_ns(p, block, pieces);
     if (!best || ns < least) best = &block, least = ns;
@@ -263,7 +263,7 @@ const Block& best_block(const ConvolutionProblem& p, int64_t pieces) {
 }
 
 void run_blocks(const ConvolutionProblem& p, const Pieces& pieces) {
-  const Block& block = best_block(p, pieces.count);
+  const TileShape& block = best_block(p, pieces.count);
   const bool lines = p.part == ConvolutionPart::weight_gradient;
   const int axes = axes_of(p);
   std::uint64_t key = static_cast<std::uint64_t>(p.dtype);

@@ -52,7 +52,7 @@ struct Fiber {
   char slots[2][16];
 };
 
-struct Block {
+struct ThreadBlock {
   ModuleState* module;
   void (*kernel)(const void*);
   const void* parameter;

@@ -139,7 +139,7 @@ void GpuBlocks::release(Block* released) noexcept {
   delist(block);
   ++memory_.releases;
   memory_.live -= block.charged;
-  if (block.told) block.told.reset();
+  if (block.description) block.description.reset();
   if (block.arrival) settle(block);
   block.copied = nullptr;
   if (block.users) [[unlikely]]
@@ -256,7 +256,7 @@ void GpuBlocks::arrive(GpuBlock& block, GpuStream& stream) {
 }
 
 void GpuBlocks::describe(Block& block, std::string text) {
-  static_cast<GpuBlock&>(block).told = std::make_unique<std::string>(std::move(text));
+  static_cast<GpuBlock&>(block).description = std::make_unique<std::string>(std::move(text));
 }
 
 // ---- figures ----
@@ -341,12 +341,12 @@ void GpuBlocks::refuse(std::size_t bytes) const {
 std::string GpuBlocks::holders() const {
   constexpr std::size_t kMost = 5;
   std::map<std::string, std::pair<std::size_t, std::size_t>> by_op;  // bytes, blocks
-  std::vector<const GpuBlock*> told;
+  std::vector<const GpuBlock*> described;
   for (const GpuBlock* block = newest_; block; block = block->older) {
     auto& [bytes, count] = by_op[*block->op ? block->op : "no op"];
     bytes += block->charged;
     ++count;
-    if (block->told) told.push_back(block);
+    if (block->description) described.push_back(block);
   }
   if (by_op.empty()) return "";
   std::vector<std::pair<std::size_t, std::string>> ops;
@@ -358,11 +358,11 @@ std::string GpuBlocks::holders() const {
   std::string text = "; made by";
   for (std::size_t i = 0; i < std::min(ops.size(), kMost); ++i)
     text += (i ? ", " : " ") + ops[i].second;
-  std::sort(told.begin(), told.end(),
+  std::sort(described.begin(), described.end(),
             [](const GpuBlock* a, const GpuBlock* b) { return a->charged > b->charged; });
-  for (std::size_t i = 0; i < std::min(told.size(), kMost); ++i)
-    text += (i ? ", " : "; the largest: ") + *told[i]->told;
-  if (told.empty()) text += "; inside tw.memory.record() shapes and lines are told as well";
+  for (std::size_t i = 0; i < std::min(described.size(), kMost); ++i)
+    text += (i ? ", " : "; the largest: ") + *described[i]->description;
+  if (described.empty()) text += "; inside tw.memory.record() shapes and lines are told as well";
   return text;
 }
 

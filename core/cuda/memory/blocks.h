@@ -33,13 +33,13 @@ struct GpuChunk {
 };
 
 struct GpuBlock : Block {
-  GpuStream* home = nullptr;          // whose order its memory serves in
-  StreamSet users = 0;                // others that were asked to use it
-  MarkRef arrival;                    // its contents are there from here on; null: from the start
-  MarkRef copied;                     // all that was asked of it, and its copy elsewhere, are done
-  StreamSet informed = 0;             // streams that wait for the arrival
-  const char* op = "";                // that asked for it
-  std::unique_ptr<std::string> told;  // the tensor and the line of the program, while observed
+  GpuStream* home = nullptr;  // whose order its memory serves in
+  StreamSet users = 0;        // others that were asked to use it
+  MarkRef arrival;            // its contents are there from here on; null: from the start
+  MarkRef copied;             // all that was asked of it, and its copy elsewhere, are done
+  StreamSet informed = 0;     // streams that wait for the arrival
+  const char* op = "";        // that asked for it
+  std::unique_ptr<std::string> description;  // tensor and line of the program, while observed
   std::size_t charged = 0;
   GpuChunk* chunk = nullptr;                    // null: a range of its own
   GpuBlock* next = nullptr;                     // in a list of free ones

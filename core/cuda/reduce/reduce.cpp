@@ -24,7 +24,7 @@ constexpr Row kRows[] = {
 #include "core/problems/reductions.inc"
 #undef TW_REDUCTION
 };
-enum class Place {
+enum class RowIndex {
 #define TW_REDUCTION(name, ...) name,
 #include "core/problems/reductions.inc"
 #undef TW_REDUCTION
@@ -41,18 +41,18 @@ struct Parameter {
 };
 struct Problem {
   Parameter parameter;
-  Place place;
+  RowIndex index;
   DType in, out;
-  const Row& row() const { return kRows[static_cast<int>(place)]; }
+  const Row& row() const { return kRows[static_cast<int>(index)]; }
 };
 
-template <Place place> void set_up(const Call& call, void* problem) {
+template <RowIndex index> void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   Problem& p = *new (problem) Problem;
-  p.place = place;
+  p.index = index;
   p.in = x.dtype;
   p.out = call.out[0].dtype;
-  constexpr Kind kind = kRows[static_cast<int>(place)].kind;
+  constexpr Kind kind = kRows[static_cast<int>(index)].kind;
   constexpr bool is_arg = kind == Kind::argmax || kind == Kind::argmin;
   const std::uint32_t reduced = is_arg ? call.attributes.axis(0, x.rank(), call.op->name)
                                        : call.attributes.axes(0, x.rank(), call.op->name);
@@ -128,7 +128,7 @@ void run(const void* problem) {
     q.done = counters_of_blocks(gpu, blocks);
   }
   const std::uint64_t key =
-      ((static_cast<std::uint64_t>(p.place) * 32 + static_cast<std::uint64_t>(p.in)) * 32 +
+      ((static_cast<std::uint64_t>(p.index) * 32 + static_cast<std::uint64_t>(p.in)) * 32 +
        static_cast<std::uint64_t>(p.out)) *
           512 +
       static_cast<std::uint64_t>(width);
@@ -162,7 +162,7 @@ void register_reduce_kernels() {
 #define TW_REDUCTION(name, parameters, ...)                                                \
   add_kernel<Problem>(#name, "a warp or a block a row, lanes where elements lie together", \
                       std::string_view(#parameters) == "terms" ? refuses_terms : nullptr,  \
-                      set_up<Place::name>, bind, run);
+                      set_up<RowIndex::name>, bind, run);
 #include "core/problems/reductions.inc"
 #undef TW_REDUCTION
 }

@@ -286,7 +286,7 @@ constexpr Row kRows[] = {
 #undef TW_REDUCTION
 };
 
-enum class Place {
+enum class RowIndex {
 #define TW_REDUCTION(name, ...) name,
 #include "core/problems/reductions.inc"
 #undef TW_REDUCTION
@@ -322,7 +322,7 @@ enum class Place {
       .vjp = vjp,                                                                                 \
       .reads = {reads_of(#formula)},                                                              \
       .shapes = 1,                                                                                \
-      .row = &kRows[static_cast<int>(Place::op)]};
+      .row = &kRows[static_cast<int>(RowIndex::op)]};
 #include "core/problems/reductions.inc"
 #undef TW_REDUCED
 #undef TW_TYPES_any

@@ -164,7 +164,7 @@ template <class T>
 template <class T> TW_INLINE void direct_panel(const MatmulProblem& p, const DirectPanel<T>& panel,
                                                std::int64_t k, const Update<T>& update, const T* a,
                                                T* c) {
-  const EvenSplit rows(p.m, tile_rows(panel.vectors));
+  const EvenPieces rows(p.m, tile_rows(panel.vectors));
   if (k > kChain) [[unlikely]] {
     for (std::int64_t i = 0; i < rows.pieces; ++i)
       direct_tile_of_chains(p, panel, k, update, a, c, rows.start(i), rows.at(i));
@@ -185,7 +185,7 @@ template <class T> inline bool copies_panels(const MatmulProblem& p, std::int64_
          k * kTileVectors * kLanes<T> * element <= kPanelCopyBytes;
 }
 template <class T>
-[[gnu::noinline]] void direct_copied_panels(const MatmulProblem& p, const EvenSplit& panels,
+[[gnu::noinline]] void direct_copied_panels(const MatmulProblem& p, const EvenPieces& panels,
                                             std::int64_t k, const Update<T>& update, const T* a,
                                             const T* b, T* c) {
   alignas(64) T copy[kPanelCopyBytes / sizeof(T)];
@@ -201,7 +201,7 @@ template <class T>
 // B has unit column stride.
 template <class T> inline void direct_run(const MatmulProblem& p, std::int64_t k,
                                           const Update<T>& update, const T* a, const T* b, T* c) {
-  const EvenSplit panels(vectors_of<T>(p.n), kTileVectors);
+  const EvenPieces panels(vectors_of<T>(p.n), kTileVectors);
   if (p.m == 1 && panels.pieces > 2 && p.c_col == 1) return direct_row(p, k, update, a, b, c);
   if (p.m == 1 && p.c_col == 1 && p.n <= 2 * kLanes<T>) {
     const bool one = p.n <= kLanes<T>;
@@ -212,7 +212,7 @@ template <class T> inline void direct_run(const MatmulProblem& p, std::int64_t k
     return DirectPanel<T>(p, b, panels.start(i) * kLanes<T>, panels.at(i));
   };
   if (update.streams) {  // in the order of memory
-    const EvenSplit rows(p.m, tile_rows(panels.at(0)));
+    const EvenPieces rows(p.m, tile_rows(panels.at(0)));
     for (std::int64_t i = 0; i < rows.pieces; ++i)
       for (std::int64_t j = 0; j < panels.pieces; ++j)
         direct_tiles_below(p, panel_at(j), k, update, a, c, rows.start(i), 1, rows.at(i));
@@ -513,7 +513,7 @@ template <class T> inline void direct_dots(MatmulProblem p, const T* a, const T*
     first_column = rows_by_column<T>(p.n, p.k, b, p.b_col, a, c, p.c_col, update);
   else if (p.n == 1)
     first = rows_by_column<T>(p.m, p.k, a, p.a_row, b, c, p.c_row, update);
-  const EvenSplit rows(p.m - first, kDotRows), columns(p.n - first_column, kDotColumns);
+  const EvenPieces rows(p.m - first, kDotRows), columns(p.n - first_column, kDotColumns);
   const bool narrow = columns.pieces == 1;  // tiles of one height then follow each other
   for (std::int64_t r = 0; r < rows.pieces;) {
     const std::int64_t count = !narrow ? 1 : r < rows.longer ? rows.longer - r : rows.pieces - r;

@@ -104,7 +104,7 @@ template <class T> inline void pack_tile(int height, bool wide, std::int64_t k, 
 }
 
 // `m` rows of A, cut as `tiles` from tile `first` on, `count` of them.
-template <class T> inline void pack_tiles(const EvenSplit& tiles, std::int64_t first, int count,
+template <class T> inline void pack_tiles(const EvenPieces& tiles, std::int64_t first, int count,
                                           std::int64_t m, std::int64_t k, const T* a,
                                           std::int64_t a_row, std::int64_t a_col, T* out) {
   constexpr std::int64_t run = kColumnsAtOnce, line = 64 / sizeof(T);

@@ -12,7 +12,7 @@ namespace {
 template <class T> struct BlockOfB {
   T* data;
   std::int64_t k, n;  // n: columns in use
-  EvenSplit panels;   // of the block's vectors
+  EvenPieces panels;  // of the block's vectors
 
   BlockOfB(T* data, std::int64_t k, std::int64_t n)
       : data(data), k(k), n(n), panels(vectors_of<T>(n), kTileVectors) {}
@@ -48,7 +48,7 @@ template <class T> struct RowsOfA {
   std::int64_t row, col;  // strides; where packed, those of a tile come from its height
   T* packed;              // null where not
   std::int64_t k;
-  EvenSplit tiles;
+  EvenPieces tiles;
 
   RowsOfA(const MatmulProblem& p, const T* a, std::int64_t k, int most_rows, T* scratch)
       : data(a), row(p.a_row), col(p.a_col), packed(nullptr), k(k), tiles(p.m, most_rows) {
@@ -111,7 +111,7 @@ template <class T> inline void packed_run(const MatmulProblem& p, const MatmulBl
   constexpr std::int64_t tile_width = kTileVectors * kLanes<T>;
   // Blocks of several panels are whole panels wide; single panels are made equally wide.
   const std::int64_t unit = blocks.nc > tile_width ? tile_width : kLanes<T>;
-  const EvenSplit columns((p.n + unit - 1) / unit, blocks.nc / unit);
+  const EvenPieces columns((p.n + unit - 1) / unit, blocks.nc / unit);
   const auto block_at = [&](std::int64_t i, std::int64_t j) {
     const std::int64_t width = columns.at(i) * unit;
     return BlockOfB<T>(scratch, k, p.n - j < width ? p.n - j : width);
@@ -147,7 +147,7 @@ template <class T> inline void packed_part(const MatmulProblem& p, const MatmulB
 
 // `scratch` holds a block of B, rounded up to whole tiles, and the packed tiles of all rows of A.
 template <class T> void packed(const MatmulProblem& p, const MatmulBlocks& blocks, void* scratch) {
-  const EvenSplit rows(p.m, blocks.part_m > 0 ? blocks.part_m : p.m);
+  const EvenPieces rows(p.m, blocks.part_m > 0 ? blocks.part_m : p.m);
   const std::int64_t width = blocks.part_n > 0 ? blocks.part_n : p.n;
   for (std::int64_t i = 0; i < p.batch; ++i) {
     const T* a = (const T*)p.a + i * p.a_batch;

@@ -12,7 +12,7 @@ template <class T> inline void rows_under_panel(std::int64_t m, std::int64_t k,
                                                 std::int64_t a_row, std::int64_t a_col,
                                                 const T* panel, T* c, std::int64_t c_row,
                                                 std::int64_t c_col, const Update<T>& update) {
-  const EvenSplit rows(m, tile_rows((int)vectors));
+  const EvenPieces rows(m, tile_rows((int)vectors));
   typename Update<T>::Room room;
   RowsAhead<T> nothing(a);
   for (std::int64_t i = 0; i < rows.pieces; ++i) {
@@ -28,7 +28,7 @@ template <class T>
 inline void simd_one(const MatmulProblem& p, const T* a, const T* b, T* c, T* panel) {
   const Update<T> update = update_of<T>(p, 0, p.k);
   typename Update<T>::Room room;
-  const EvenSplit panels(vectors_of<T>(p.n), kTileVectors);
+  const EvenPieces panels(vectors_of<T>(p.n), kTileVectors);
   std::int64_t j = 0;
   for (std::int64_t i = 0; i < panels.pieces; ++i) {
     const std::int64_t vectors = panels.at(i), width = vectors * kLanes<T>;

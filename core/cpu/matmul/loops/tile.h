@@ -344,9 +344,9 @@ template <class T> constexpr Tiles<T> tiles;
 // Cuts `count` into the fewest pieces of at most `limit` and makes them as equal as possible, so
 // that no thin piece at the end runs at half the rate: 16 rows by 6 are 6, 5, 5 rather than 6,
 // 6, 4.
-struct EvenSplit {
+struct EvenPieces {
   std::int64_t pieces, size, longer;  // the first `longer` pieces have one more
-  EvenSplit(std::int64_t count, std::int64_t limit) : pieces(count > 0), size(count), longer(0) {
+  EvenPieces(std::int64_t count, std::int64_t limit) : pieces(count > 0), size(count), longer(0) {
     if (count <= limit) return;  // spares small products the divisions
     pieces = (count + limit - 1) / limit;
     size = count / pieces;
