@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 
 import tilewright as tw
-from tilewright.cli import bench, blas, doctor, explain, info, profile, sweep, train, tune
+from tilewright.cli import bench, blas, doctor, explain, info, ops, profile, sweep, train, tune
 
-COMMANDS = (info, train, sweep, bench, explain, profile, tune, blas, doctor)
+COMMANDS = (info, ops, train, sweep, bench, explain, profile, tune, blas, doctor)
 
 # What bad input, missing files, packages and GPUs and a full memory raise. Anything else is a bug
 # and keeps its traceback.
