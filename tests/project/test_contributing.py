@@ -343,4 +343,4 @@ def test_recipes_give_ops_that_are_documented_tested_and_right(tmp_path: Path) -
     options = ["-q", "-p", "no:cacheprovider", "-k", " or ".join([*OPS, *WALKS.split()])]
     files = [next(tmp_path.glob(f"tests/**/{name}.py")) for name in COVERED_BY.split()]
     out = run([sys.executable, "-m", "pytest", *options, *files], in_copy(tmp_path), cwd=tmp_path)
-    assert int(re.findall(r"(\d+) passed", out)[0]) > 190, out
+    assert int(re.findall(r"(\d+) passed", out)[0]) > 150, out
