@@ -84,7 +84,7 @@ void finalize(PyObject* self) {
   Py_INCREF(self);
 }
 
-void drop_object(PyObject* self) {
+[[gnu::hot]] void drop_object(PyObject* self) {
   TensorObject* object = as_object(self);
   if (object->watched || Py_TYPE(self) != tensor_type) [[unlikely]] {
     PyObject_GC_UnTrack(self);
@@ -109,7 +109,7 @@ void drop_object(PyObject* self) {
   leave_to_header(object);
 }
 
-void deallocate(PyObject* self) {
+[[gnu::hot]] void deallocate(PyObject* self) {
   const TensorHeader* const header = as_object(self)->header;
   // Of results no graph holds, and of a leaf that it holds: there is more to ask.
   if (header && header->requires_grad && header->references != 1 && Py_TYPE(self) == tensor_type)
@@ -158,7 +158,7 @@ template <class F> PyObject* between(PyObject* a, PyObject* b, F f) {
   }
 }
 
-template <PointwiseOp op> PyObject* unary_slot(PyObject* self) {
+template <PointwiseOp op> [[gnu::hot]] PyObject* unary_slot(PyObject* self) {
   try {
     const Operand x = unwrap(self);
     return wrap(pointwise(op, &x));
@@ -167,7 +167,7 @@ template <PointwiseOp op> PyObject* unary_slot(PyObject* self) {
   }
 }
 
-template <PointwiseOp op> PyObject* binary_slot(PyObject* a, PyObject* b) {
+template <PointwiseOp op> [[gnu::hot]] PyObject* binary_slot(PyObject* a, PyObject* b) {
   return between(a, b, [](const Operand* operands) { return pointwise(op, operands); });
 }
 
@@ -242,7 +242,7 @@ PyObject* invert_slot(PyObject* self) {
   }
 }
 
-PyObject* matmul_slot(PyObject* a, PyObject* b) {
+[[gnu::hot]] PyObject* matmul_slot(PyObject* a, PyObject* b) {
   try {
     if (is_tensor(a) && is_tensor(b)) {
       const Tensor x = unwrap(a), y = unwrap(b);
@@ -269,7 +269,7 @@ PyObject* in_place_matmul_slot(PyObject* self, PyObject* other) {
   }
 }
 
-PyObject* compare_slot(PyObject* a, PyObject* b, int comparison) {
+[[gnu::hot]] PyObject* compare_slot(PyObject* a, PyObject* b, int comparison) {
   constexpr PointwiseOp kOps[] = {PointwiseOp::less,    PointwiseOp::less_equal,
                                   PointwiseOp::equal,   PointwiseOp::not_equal,
                                   PointwiseOp::greater, PointwiseOp::greater_equal};
@@ -325,7 +325,7 @@ Py_ssize_t length_slot(PyObject* self) {
   return header->shape[0];
 }
 
-PyObject* subscript_slot(PyObject* self, PyObject* key) {
+[[gnu::hot]] PyObject* subscript_slot(PyObject* self, PyObject* key) {
   try {
     if (!PyTuple_Check(key)) return wrap(index(unwrap(self), read_index_item(key)));
     return wrap(index(unwrap(self), read_index(key)));
@@ -451,13 +451,13 @@ PyType_Spec spec = {"tilewright.Tensor", sizeof(TensorObject), 0,
 
 Tensor raw_tensor(PyObject* object) { return Tensor(Ref<TensorHeader>(as_object(object)->header)); }
 
-Tensor unwrap(PyObject* object) {
+[[gnu::hot]] Tensor unwrap(PyObject* object) {
   Tensor x = raw_tensor(object);
   if (x->extras && !x->extras->forward_hooks.empty()) return apply_forward_hooks(x);
   return x;
 }
 
-PyObject* wrap(const Tensor& tensor) {
+[[gnu::hot]] PyObject* wrap(const Tensor& tensor) {
   if (!tensor) Py_RETURN_NONE;
   if (tensor->wrapper) return Py_NewRef(static_cast<PyObject*>(tensor->wrapper));
   TensorObject* object = allocate_object();

@@ -63,13 +63,13 @@ inline Cache* cache_of_thread() { return own_cache ? own_cache : attach(); }
   the_heap->release(*cache, block, bytes);
 }
 
-void* pool_allocate(std::size_t bytes) {
+[[gnu::hot]] void* pool_allocate(std::size_t bytes) {
   if (!own_cache) [[unlikely]]
     return allocate_first(bytes);
   return the_heap->allocate(*own_cache, bytes);
 }
 
-void pool_release(void* block, std::size_t bytes) noexcept {
+[[gnu::hot]] void pool_release(void* block, std::size_t bytes) noexcept {
   if (!own_cache) [[unlikely]]
     return release_first(block, bytes);
   the_heap->release(*own_cache, block, bytes);

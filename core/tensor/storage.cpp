@@ -95,7 +95,7 @@ void Births::note(const Storage& storage) {
   for (Births* each = first_; each; each = each->next_) each->made_.insert(&storage);
 }
 
-Ref<Storage> Storage::allocate(std::size_t bytes) {
+[[gnu::hot]] Ref<Storage> Storage::allocate(std::size_t bytes) {
   // Observers of storages are asked for here alone: the way that is taken most needs no frame for
   // it.
   if (modes.device || modes.source || logs_memory() || Births::asked()) [[unlikely]]
@@ -151,7 +151,7 @@ void Storage::count_shared_change() {
   FreeList<Storage>::give(storage);
 }
 
-void Storage::destroy(Storage* storage) noexcept {
+[[gnu::hot]] void Storage::destroy(Storage* storage) noexcept {
   if (storage->shared_at) [[unlikely]]
     forget_shared(storage->shared_at);
   if (logs_memory() && !storage->give_back) [[unlikely]]

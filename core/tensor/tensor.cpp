@@ -49,13 +49,14 @@ template <class... Fields> [[gnu::always_inline]] inline Tensor with_header(Fiel
 
 }  // namespace
 
-Tensor Tensor::fresh(const Shape& shape, const Strides& strides, std::int64_t count, DType dtype) {
+[[gnu::hot]] Tensor Tensor::fresh(const Shape& shape, const Strides& strides, std::int64_t count,
+                                  DType dtype) {
   return with_header(
       memory_for(shape, count, dtype), 0, count, dtype, true, [&] { return shape; },
       [&](const Shape&) { return strides; });
 }
 
-Tensor Tensor::fresh(DimsView shape, std::int64_t count, DType dtype) {
+[[gnu::hot]] Tensor Tensor::fresh(DimsView shape, std::int64_t count, DType dtype) {
   return with_header(
       memory_for(shape, count, dtype), 0, count, dtype, true, [&] { return Shape(shape); },
       [](const Shape& of) { return contiguous_strides(of); });
@@ -66,8 +67,8 @@ Tensor Tensor::empty_like(const Tensor& x, DType dtype) {
   return fresh(x.shape(), x.strides(), x.count(), dtype);
 }
 
-Tensor Tensor::over(Ref<Storage> storage, std::int64_t offset_bytes, const Shape& shape,
-                    const Strides& strides, DType dtype) {
+[[gnu::hot]] Tensor Tensor::over(Ref<Storage> storage, std::int64_t offset_bytes,
+                                 const Shape& shape, const Strides& strides, DType dtype) {
   const std::int64_t count = element_count(shape);
   bytes_of({shape.begin(), shape.end()}, count, dtype, ErrorKind::value);
   return with_header(
@@ -123,7 +124,7 @@ bool left_to_views(TensorHeader* header) noexcept {
 
 }  // namespace
 
-void TensorHeader::destroy(TensorHeader* header) noexcept {
+[[gnu::hot]] void TensorHeader::destroy(TensorHeader* header) noexcept {
   if (header->wrapper && !release_wrapper(*header)) return;
   if (header->grad_fn && place_of(*header).retainer == header) place_of(*header).retainer = nullptr;
   if (header->family && left_to_views(header)) return;

@@ -209,8 +209,8 @@ std::optional<bool> decided(PointwiseOp op, const Operand* operands, DType type)
 // ---- calls that take no kernel of the row, or a step less ----
 
 // Floating tensors of one type, shape and row-major layout.
-template <int inputs>
-bool quick(const OpRecord& op, const Operand* in, int, Attributes attributes, Tensor* out) {
+template <int inputs> [[gnu::hot]] bool quick(const OpRecord& op, const Operand* in, int,
+                                              Attributes attributes, Tensor* out) {
   constexpr std::int64_t kFewElements = 32768;  // one thread and one run of the kernel are best
   const PointwiseRow& row = pointwise_row(op);
   const TensorHeader* const a = in[0].tensor.get();

@@ -188,7 +188,8 @@ void infer_slice(Call& call, Result* results) {
   results[0].dtype = x.dtype;
   results[0].alias = 0;
 }
-bool quick_slice(const OpRecord&, const Operand* in, int, Attributes attributes, Tensor* out) {
+[[gnu::hot]] bool quick_slice(const OpRecord&, const Operand* in, int, Attributes attributes,
+                              Tensor* out) {
   const Tensor& x = in[0].tensor;
   Result y;
   describe_slice(x.shape(), x.strides(), attributes, y);
