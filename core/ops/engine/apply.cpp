@@ -550,7 +550,7 @@ template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs,
 }
 
 // What every small call passes is `hot`: the linker puts these functions side by side. Scattered
-// over the library, the same instructions took 2 % longer (docs/notes/calls.md).
+// over the library, the same instructions took 2 % longer on one processor (docs/notes/calls.md).
 [[gnu::hot]] void apply(const OpRecord& op, const Operand* in, int inputs, Attributes attributes,
                         Tensor* out) {
   if (!is_engines_own(float_control())) [[unlikely]]
