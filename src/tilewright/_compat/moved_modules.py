@@ -142,4 +142,5 @@ class _Loader:
 
 def find_spec(name: str) -> ModuleSpec | None:
     """For names that no file has."""
+    # A loader is what has these two methods; the stub asks for the abstract class.
     return ModuleSpec(name, _Loader()) if name in NEW_NAMES else None  # type: ignore[arg-type]

@@ -173,7 +173,7 @@ def main() -> None:
     sys.path.pop(0)  # this file's folder, whose modules are no names to import by
     # Addresses decide which loads wait for stores that have nothing to do with them (the lowest 12
     # bits are what a processor compares first): another layout of the heap in each process.
-    shifts = [bytearray(randrange(520, 4096)) for _ in range(randrange(64))]  # noqa: F841
+    shifts = [bytearray(randrange(520, 4096)) for _ in range(randrange(64))]  # noqa: F841  (kept)
     import tilewright  # noqa: PLC0415  (the build that is timed)
 
     print(f"{tilewright.__version__} {os.path.dirname(tilewright.__file__)}", flush=True)
