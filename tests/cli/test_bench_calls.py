@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import tilewright as tw
-from tilewright.bench import builds, harness, small_calls
+from tilewright.bench import builds, harness, shapes, small_calls
+from tilewright.bench.networks import convolution
 from tilewright.cli.commands import run as main
 
 SITE = Path(tw.__file__).parent.parent
@@ -70,9 +71,32 @@ def test_times_alone(capsys) -> None:
 
 
 def test_trainings(capsys) -> None:
-    report = report_of(capsys, "--trainings")
+    report = report_of(capsys, "--cases", "trainings")
     assert [result["name"] for result in report["results"]] == list(small_calls.TRAININGS)
     assert all(result["now"]["median_s"] > 0 for result in report["results"])
+
+
+def test_products_are_those_of_their_names() -> None:
+    for shape in shapes.FULL.shapes():
+        if max(shape.m, shape.n, shape.k) > 1024:
+            continue
+        text, known = small_calls.statement(tw, shape.name)
+        assert text == "x @ y"
+        for name, expected in zip("xy", shape.operands(tw.float32), strict=True):
+            assert known[name].shape == expected.shape, shape.name
+            assert known[name].strides == expected.strides, shape.name
+
+
+def test_convolutions_are_those_of_their_names() -> None:
+    for layer in convolution.TABLE[4:]:
+        for part, expected in convolution._ours(layer).items():
+            text, known = small_calls.statement(tw, convolution.case_name(layer, part))
+            calls = []
+            for run in (small_calls.Timer(text, globals=known), expected):
+                with tw.explain() as seen:
+                    run.timeit(1)
+                calls.append([(call.op, call.problem) for call in seen])
+            assert calls[0] == calls[1], (layer, part)
 
 
 def test_against_another_build(capsys) -> None:

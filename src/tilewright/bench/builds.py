@@ -28,7 +28,7 @@ from tilewright.bench.harness import OURS, Case, Timing, compare
 BEFORE = "before"
 # Above this a call is marked.
 SLOWER = 1.05
-_ROUNDS, _STEPS = 25, 15
+_ROUNDS, _STEPS, _FEW = 25, 15, 7
 
 
 class Worker:
@@ -155,7 +155,8 @@ def mean_ratio(results: Sequence[Compared]) -> float:
 def _of_pair(calls: Sequence[str], workers: dict[str, Worker]) -> Iterator[Compared]:
     for name in calls:
         contenders: dict[str, Timer] = {who: _Remote(w, name) for who, w in workers.items()}
-        rounds = _STEPS if name in small_calls.TRAININGS else _ROUNDS
+        small = any(call.name == name for call in small_calls.CALLS)
+        rounds = _ROUNDS if small else _STEPS if name in small_calls.TRAININGS else _FEW
         try:
             timings = compare(Case(name, contenders, rounds=rounds), settle=False)
         except LookupError as error:

@@ -1,4 +1,4 @@
-"""The small calls and the four trainings that every change is judged by.
+"""What every change is judged by: small calls, trainings, products and convolutions.
 
 Run as a program, of any build's Python, it times them for the process that started it: a line
 `NAME CALLS` on standard input is answered by seconds, or by why the build has no such call. So it
@@ -8,6 +8,7 @@ imports nothing of this package but what any build has.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from random import randrange
@@ -143,12 +144,77 @@ def _step(m: Any, model: Any, optimizer: Any, x: Any, y: Any) -> Callable[[], No
     return step
 
 
-def timer(m: Any, name: str) -> Timer:
-    """Of a call or a training step, by its name."""
+# ---- products and convolutions, read from the names that `bench matmul` and `bench convolution`
+# ---- give them
+
+_PRODUCT = re.compile(r"(?:(\d+)x )?(\d+)x(\d+)x(\d+) ([ntps])([ntps])(, one y)?")
+_CONVOLUTION = re.compile(
+    r"conv (?P<batch>\d+)x(?P<channels>\d+)x(?P<size>\d+)x\d+(?: depthwise| to (?P<out>\d+)), "
+    r"(?P<kernel>\d+)x\d+(?: stride (?P<stride>\d+))?: (?P<part>.*)"
+)
+_PADDING = 16  # of rows that are parts of wider ones
+
+
+def _operand(m: Any, lead: tuple[int, ...], rows: int, columns: int, layout: str) -> Any:
+    if layout == "t":
+        return m.randn(*lead, columns, rows).mT
+    if layout == "p":
+        return m.randn(*lead, rows, columns + _PADDING)[..., :columns]
+    if layout == "s":
+        return m.randn(*lead, rows, 2 * columns)[..., ::2]
+    return m.randn(*lead, rows, columns)
+
+
+def _product(m: Any, found: re.Match[str]) -> tuple[str, dict[str, Any]]:
+    batch, rows, columns, terms = (int(number or 1) for number in found.groups()[:4])
+    lead = (batch,) if batch > 1 else ()
+    x = _operand(m, lead, rows, terms, found[5])
+    y = _operand(m, () if found[7] else lead, terms, columns, found[6])
+    return "x @ y", {"x": x, "y": y}
+
+
+def _convolution(m: Any, found: re.Match[str]) -> tuple[str, dict[str, Any]]:
+    batch, channels, size, out, kernel, stride = (
+        int(found[part] or 0) for part in ("batch", "channels", "size", "out", "kernel", "stride")
+    )
+    options = {"stride": stride or 1, "padding": kernel // 2, "groups": 1 if out else channels}
+    part = found["part"]
+    x = m.randn(batch, channels, size, size, requires_grad=part == "input gradient")
+    w = m.randn(
+        out or channels,
+        channels if out else 1,
+        kernel,
+        kernel,
+        requires_grad=part == "weight gradient",
+    )
+    known = {"m": m, "x": x, "w": w, "options": options}
+    if part == "forward":
+        return "m.conv2d(x, w, **options)", known
+    known["y"] = m.conv2d(x, w, **options)
+    known["g"] = m.randn(*known["y"].shape)
+    known["leaf"] = x if x.requires_grad else w
+    return "m.grad(y, [leaf], [g], retain_graph=True)", known
+
+
+def statement(m: Any, name: str) -> tuple[str, dict[str, Any]]:
+    """The statement that a name stands for, and what it speaks of.
+
+    Raises StopIteration for a name that is none.
+    """
     if name in TRAININGS:
-        return Timer(_step(m, *TRAININGS[name](m)))
+        return "step()", {"step": _step(m, *TRAININGS[name](m))}
+    if found := _PRODUCT.fullmatch(name):
+        return _product(m, found)
+    if found := _CONVOLUTION.fullmatch(name):
+        return _convolution(m, found)
     call = next(call for call in CALLS if call.name == name)
-    return Timer(call.text, globals=names(m, call))
+    return call.text, names(m, call)
+
+
+def timer(m: Any, name: str) -> Timer:
+    """Of a call, a training step, a product or a part of a convolution, by its name."""
+    text, known = statement(m, name)
+    return Timer(text, globals=known)
 
 
 # ---- as a program ----

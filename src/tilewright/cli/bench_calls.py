@@ -1,21 +1,32 @@
-"""`tilewright bench calls`: the small calls and the four trainings, of two builds."""
+"""`tilewright bench calls`: small calls, trainings, products and convolutions, of two builds."""
 
 from __future__ import annotations
 
 import argparse
 
 import tilewright as tw
-from tilewright.bench import builds, small_calls
+from tilewright.bench import builds, shapes, small_calls
+from tilewright.bench.networks import convolution
 from tilewright.cli import arguments
 from tilewright.cli.console import Console, format_timing
 
 _PAIRS = 3
+_CASES = {
+    "calls": lambda: [call.name for call in small_calls.CALLS],
+    "trainings": lambda: list(small_calls.TRAININGS),
+    "products": lambda: [shape.name for shape in shapes.FULL.shapes()],
+    "convolutions": lambda: [
+        convolution.case_name(layer, part)
+        for layer in convolution.TABLE
+        for part in convolution.PARTS
+    ],
+}
 
 
 def add_parser(comparisons: arguments.Subparsers) -> None:
     """Adds the comparison."""
     parser = arguments.add_parser(
-        comparisons, "calls", run, "small calls and training steps, against an earlier build"
+        comparisons, "calls", run, "small calls and more, against an earlier build"
     )
     parser.add_argument(
         "--before",
@@ -24,7 +35,11 @@ def add_parser(comparisons: arguments.Subparsers) -> None:
         "(default: times alone)",
     )
     parser.add_argument(
-        "--trainings", action="store_true", help="steps of the four trainings in place of the calls"
+        "--cases",
+        choices=tuple(_CASES),
+        default="calls",
+        help="small calls, steps of four trainings, the products of `bench matmul --map --full`, "
+        "or the convolutions of `bench convolution` (default: calls)",
     )
     parser.add_argument(
         "--only",
@@ -48,12 +63,15 @@ def run(args: argparse.Namespace) -> int:
     console = Console(args.json)
     threads = args.threads or tw.get_num_threads()
     pairs = args.pairs if args.before else 1
-    all_names = (
-        list(small_calls.TRAININGS) if args.trainings else [call.name for call in small_calls.CALLS]
-    )
-    names = [n for n in all_names if not args.only or any(part in n for part in args.only)]
+    names = [
+        name
+        for name in _CASES[args.cases]()
+        if not args.only or any(part in name for part in args.only)
+    ]
     if not names:
-        raise ValueError(f"bench calls: --only {','.join(args.only)} names none of the calls")
+        raise ValueError(
+            f"bench calls: --only {','.join(args.only)} names none of the {args.cases}"
+        )
 
     def tell(pair: int, told: list[str]) -> None:
         console.line(f"{pair + 1} of {pairs}, {threads} threads: {' against '.join(told)}")
