@@ -1,9 +1,9 @@
 // The rows of pointwise.inc as data, for ops and kernels.
 #pragma once
 #include <cstdint>
-#include <string_view>
 
 #include "core/base/dtype.h"
+#include "core/problems/formula.h"
 
 namespace tw {
 
@@ -41,14 +41,28 @@ enum class PointwiseResult : std::uint8_t { same, truth };
 
 inline constexpr int kMaxRowInputs = 3;
 
+// What formulas speak of, by number: operands (x is a), the result, its gradient.
+enum PointwiseInput : std::uint8_t { input_a, input_b, input_c, input_y, input_g };
+inline constexpr int kPointwiseInputs = 5;
+
+// How an operand gets its gradient: not at all, as zeros, as that of the result, by a formula.
+enum class GradientForm : std::uint8_t { none, zero, pass, formula };
+struct PointwiseGradient {
+  GradientForm form = GradientForm::none;
+  std::uint8_t reads = 0;  // which of a, b, c and y beside g, a bit each by their numbers
+  formula::Formula graph;
+  const char* text = "none";
+};
+
 // The parts of a row that are data.
 struct PointwiseRow {
   const char* name;
   int arity;
   int kinds;
   PointwiseResult result;
-  const char* formula;
-  const char* gradients[kMaxRowInputs];  // "none" where there is none
+  const char* text;
+  formula::Formula graph;
+  PointwiseGradient gradients[kMaxRowInputs];
   const char* help;
 };
 extern const PointwiseRow kPointwiseRows[kPointwiseOps];
@@ -58,18 +72,5 @@ struct PointwiseAccuracy {
   double float32 = 0, float64 = 0;
 };
 PointwiseAccuracy accuracy_of(PointwiseOp op);
-
-// Whether the identifier `name` occurs in a formula's text.
-constexpr bool mentions(std::string_view text, std::string_view name) {
-  const auto part = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
-    const bool starts = at == 0 || !part(text[at - 1]);
-    const bool ends = at + name.size() == text.size() || !part(text[at + name.size()]);
-    if (starts && ends) return true;
-  }
-  return false;
-}
 
 }  // namespace tw

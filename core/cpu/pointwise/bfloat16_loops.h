@@ -45,11 +45,10 @@ template <class Row, int N, bool exact> void stored_kernel(std::int64_t n, void*
 template <class Row, int input, bool exact> void stored_gradient(std::int64_t n, void* dx,
                                                                  const void* const* inputs,
                                                                  const int* step, Traffic traffic) {
-  constexpr Reads reads = reads_of(Row::gradients[input]);
-  constexpr int N = 1 + reads.count();
-  for_each_stored<N, exact>(n, dx, inputs, step, traffic,
-                            [](const Vec<float>(&in)[N])
-                                TW_LAMBDA_INLINE { return slope<Row, input, reads>(in); });
+  for_each_stored<kGradientInputs<Row, input>, exact>(
+      n, dx, inputs, step, traffic,
+      [](const Vec<float>(&in)[kGradientInputs<Row, input>])
+          TW_LAMBDA_INLINE { return slope<Row, input>(in); });
 }
 
 // Numbers whose bits alone decide: twice as many in a vector, and no two halves to put together.
@@ -122,125 +121,50 @@ template <int... which> constexpr void add_simple_powers(PointwiseBFloat16Table&
   ((table.simple_power[which] = stored_kernel<StoredPower<which>, 1, false>), ...);
 }
 
+// The function of a row that costs little beside copies of its operands; else null.
+template <class Row, int N> constexpr PointwiseFn stored_function() {
+  constexpr const formula::Graph& graph = GraphsOf<Row>::value;
+  if constexpr ((Row::kinds & kind::f) == 0 || !formula::is_light(graph))
+    return nullptr;
+  else if constexpr (std::is_same_v<Row, sqrt_row>)
+    return stored_kernel<StoredSqrt, N, false>;
+  else if constexpr (formula::is_of_bits(graph))
+    return bits_kernel<Row, N>;
+  else
+    return stored_kernel<Row, N, formula::is_exact_in_bfloat16(graph)>;
+}
+template <class Row, int input> constexpr PointwiseFn stored_gradient_function() {
+  constexpr const formula::Graph& graph = GraphsOf<Row>::gradient[input];
+  if constexpr ((Row::kinds & kind::f) != 0 && form_of(graph) == GradientForm::formula &&
+                formula::is_light(graph))
+    return stored_gradient<Row, input, formula::is_exact_in_bfloat16(graph)>;
+  else
+    return nullptr;
+}
+
 constexpr PointwiseBFloat16Table make_bfloat16_table() {
-  PointwiseBFloat16Table table = {};
+  PointwiseBFloat16Table table = {{
+#define TW_UNARY(name, ...) stored_function<name##_row, 1>(),
+#define TW_BINARY(name, ...) stored_function<name##_row, 2>(),
+#define TW_TERNARY(name, ...) stored_function<name##_row, 3>(),
+#include "core/problems/pointwise.inc"
+#undef TW_UNARY
+#undef TW_BINARY
+#undef TW_TERNARY
+                                  },
+                                  {
+#define TW_GRADIENT(name, input) stored_gradient_function<name##_row, input>()
+#define TW_UNARY(name, ...) {TW_GRADIENT(name, 0)},
+#define TW_BINARY(name, ...) {TW_GRADIENT(name, 0), TW_GRADIENT(name, 1)},
+#define TW_TERNARY(name, ...) {TW_GRADIENT(name, 0), TW_GRADIENT(name, 1), TW_GRADIENT(name, 2)},
+#include "core/problems/pointwise.inc"
+#undef TW_UNARY
+#undef TW_BINARY
+#undef TW_TERNARY
+#undef TW_GRADIENT
+                                  },
+                                  {}};
   add_simple_powers(table, std::make_integer_sequence<int, kSimplePowerCount>());
-  table.value[(int)PointwiseOp::sqrt] = stored_kernel<StoredSqrt, 1, false>;
-#define TW_STORED(name, inputs, exact) \
-  table.value[(int)PointwiseOp::name] = stored_kernel<name##_row, inputs, exact>;
-#define TW_EXACT(name, inputs) TW_STORED(name, inputs, true)
-#define TW_ROUNDED(name, inputs) TW_STORED(name, inputs, false)
-#define TW_BITS(name, inputs) table.value[(int)PointwiseOp::name] = bits_kernel<name##_row, inputs>;
-  TW_BITS(negative, 1)
-  TW_BITS(positive, 1)
-  TW_BITS(abs, 1)
-  TW_BITS(isnan, 1)
-  TW_BITS(isinf, 1)
-  TW_BITS(isfinite, 1)
-  TW_BITS(signbit, 1)
-  TW_BITS(logical_not, 1)
-  TW_BITS(copysign, 2)
-  TW_BITS(finite_or, 3)
-  TW_BITS(nextafter, 2)
-  TW_BITS(logical_and, 2)
-  TW_BITS(logical_or, 2)
-  TW_BITS(logical_xor, 2)
-  TW_BITS(equal, 2)
-  TW_BITS(not_equal, 2)
-  TW_EXACT(sign, 1)
-  TW_EXACT(relu, 1)
-  TW_EXACT(relu6, 1)
-  TW_EXACT(floor, 1)
-  TW_EXACT(ceil, 1)
-  TW_EXACT(trunc, 1)
-  TW_EXACT(round, 1)
-  TW_ROUNDED(square, 1)
-  TW_ROUNDED(rsqrt, 1)
-  TW_ROUNDED(reciprocal, 1)
-  TW_ROUNDED(hardsigmoid, 1)
-  TW_ROUNDED(hardswish, 1)
-  TW_ROUNDED(softsign, 1)
-  TW_EXACT(maximum, 2)
-  TW_EXACT(minimum, 2)
-  TW_EXACT(hardshrink, 2)
-  TW_EXACT(less, 2)
-  TW_EXACT(less_equal, 2)
-  TW_EXACT(greater, 2)
-  TW_EXACT(greater_equal, 2)
-  TW_ROUNDED(add, 2)
-  TW_ROUNDED(subtract, 2)
-  TW_ROUNDED(multiply, 2)
-  TW_ROUNDED(divide, 2)
-  TW_ROUNDED(leaky_relu, 2)
-  TW_ROUNDED(square_distance, 2)
-  TW_ROUNDED(huber_distance, 2)
-  TW_EXACT(where, 3)
-  TW_EXACT(clip, 3)
-  TW_EXACT(hardtanh, 3)
-  TW_EXACT(threshold, 3)
-  TW_ROUNDED(lerp, 3)
-  TW_ROUNDED(multiply_add, 3)
-#define TW_SLOPE(name, input, exact) \
-  table.gradient[(int)PointwiseOp::name][input] = stored_gradient<name##_row, input, exact>;
-#define TW_EXACT_SLOPE(name, input) TW_SLOPE(name, input, true)
-#define TW_ROUNDED_SLOPE(name, input) TW_SLOPE(name, input, false)
-  TW_EXACT_SLOPE(negative, 0)
-  TW_EXACT_SLOPE(abs, 0)
-  TW_EXACT_SLOPE(relu, 0)
-  TW_EXACT_SLOPE(relu6, 0)
-  TW_EXACT_SLOPE(subtract, 1)
-  TW_EXACT_SLOPE(copysign, 0)
-  TW_EXACT_SLOPE(hardshrink, 0)
-  TW_EXACT_SLOPE(softshrink, 0)
-  TW_EXACT_SLOPE(clip, 0)
-  TW_EXACT_SLOPE(clip, 1)
-  TW_EXACT_SLOPE(clip, 2)
-  TW_EXACT_SLOPE(hardtanh, 0)
-  TW_EXACT_SLOPE(threshold, 0)
-  TW_EXACT_SLOPE(where, 1)
-  TW_EXACT_SLOPE(where, 2)
-  TW_ROUNDED_SLOPE(square, 0)
-  TW_ROUNDED_SLOPE(sqrt, 0)
-  TW_ROUNDED_SLOPE(rsqrt, 0)
-  TW_ROUNDED_SLOPE(reciprocal, 0)
-  TW_ROUNDED_SLOPE(exp, 0)
-  TW_ROUNDED_SLOPE(log, 0)
-  TW_ROUNDED_SLOPE(log2, 0)
-  TW_ROUNDED_SLOPE(log10, 0)
-  TW_ROUNDED_SLOPE(log1p, 0)
-  TW_ROUNDED_SLOPE(tan, 0)
-  TW_ROUNDED_SLOPE(atan, 0)
-  TW_ROUNDED_SLOPE(tanh, 0)
-  TW_ROUNDED_SLOPE(sigmoid, 0)
-  TW_ROUNDED_SLOPE(hardsigmoid, 0)
-  TW_ROUNDED_SLOPE(hardswish, 0)
-  TW_ROUNDED_SLOPE(softsign, 0)
-  TW_ROUNDED_SLOPE(multiply, 0)
-  TW_ROUNDED_SLOPE(multiply, 1)
-  TW_ROUNDED_SLOPE(divide, 0)
-  TW_ROUNDED_SLOPE(divide, 1)
-  TW_ROUNDED_SLOPE(maximum, 0)
-  TW_ROUNDED_SLOPE(maximum, 1)
-  TW_ROUNDED_SLOPE(minimum, 0)
-  TW_ROUNDED_SLOPE(minimum, 1)
-  TW_ROUNDED_SLOPE(leaky_relu, 0)
-  TW_ROUNDED_SLOPE(leaky_relu, 1)
-  TW_ROUNDED_SLOPE(huber_distance, 0)
-  TW_ROUNDED_SLOPE(huber_distance, 1)
-  TW_ROUNDED_SLOPE(square_distance, 0)
-  TW_ROUNDED_SLOPE(square_distance, 1)
-  TW_ROUNDED_SLOPE(lerp, 0)
-  TW_ROUNDED_SLOPE(lerp, 1)
-  TW_ROUNDED_SLOPE(lerp, 2)
-  TW_ROUNDED_SLOPE(multiply_add, 0)
-  TW_ROUNDED_SLOPE(multiply_add, 1)
-#undef TW_SLOPE
-#undef TW_EXACT_SLOPE
-#undef TW_ROUNDED_SLOPE
-#undef TW_BITS
-#undef TW_STORED
-#undef TW_EXACT
-#undef TW_ROUNDED
   return table;
 }
 

@@ -517,31 +517,27 @@ template <PointwiseOp op> void add_value(const char* name) {
   add_kernel<Problem>(name, kHelp, nullptr, set_up_value<op>, bind, cost_ns, run).plain =
       run_plain<op>;
 }
-void add_gradient(const char* op, bool exists, void (*set_up_op)(const Call&, void*)) {
+template <PointwiseOp op, int input> void add_gradient(const char* name) {
+  if (kPointwiseRows[static_cast<int>(op)].gradients[input].form != GradientForm::formula) return;
   const auto refuses = [](const Call& call) {
     return is_complex(call.type) ? "gradients of complex numbers are made of other ops" : nullptr;
   };
-  if (exists) add_kernel<Problem>(op, kHelp, refuses, set_up_op, bind, cost_ns, run);
-}
-constexpr bool is_formula(std::string_view gradient) {
-  return gradient != "none" && gradient != "0" && gradient != "g";
+  add_kernel<Problem>(name, kHelp, refuses, set_up_gradient<op, input>, bind, cost_ns, run);
 }
 
 }  // namespace
 
 void register_pointwise_kernels() {
-#define TW_ADD(name, input, text)                            \
-  add_gradient(#name "_backward_" #input, is_formula(#text), \
-               set_up_gradient<PointwiseOp::name, input>);
+#define TW_ADD(name, input) add_gradient<PointwiseOp::name, input>(#name "_backward_" #input);
 #define TW_UNARY(name, types, result, formula, ga, help) \
   add_value<PointwiseOp::name>(#name);                   \
-  TW_ADD(name, 0, ga)
+  TW_ADD(name, 0)
 #define TW_BINARY(name, types, result, formula, ga, gb, help) \
   add_value<PointwiseOp::name>(#name);                        \
-  TW_ADD(name, 0, ga) TW_ADD(name, 1, gb)
+  TW_ADD(name, 0) TW_ADD(name, 1)
 #define TW_TERNARY(name, types, result, formula, ga, gb, gc, help) \
   add_value<PointwiseOp::name>(#name);                             \
-  TW_ADD(name, 0, ga) TW_ADD(name, 1, gb) TW_ADD(name, 2, gc)
+  TW_ADD(name, 0) TW_ADD(name, 1) TW_ADD(name, 2)
 #include "core/problems/pointwise.inc"
 #undef TW_UNARY
 #undef TW_BINARY

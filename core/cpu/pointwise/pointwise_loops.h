@@ -1,10 +1,12 @@
 // The loop that every pointwise row is compiled into, and the rows as types.
 #pragma once
+#include <bit>
 #include <utility>
 
 #include "core/cpu/simd/mask_bytes.h"
 #include "core/cpu/math/functions.h"
 #include "core/cpu/pointwise/pointwise.h"
+#include "core/problems/pointwise_graphs.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -196,11 +198,11 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
 // A formula need not read every argument.
 #define TW_UNREAD [[maybe_unused]]
 
-// Each row: its types, the formula, and its gradients, also as text.
+// Each row: its types, the formula, and its gradients.
 #define TW_UNARY(name, types, result, formula, gradient, help)                      \
   struct name##_row {                                                               \
     static constexpr int kinds = kind::types;                                       \
-    static constexpr std::string_view gradients[] = {#gradient};                    \
+    static constexpr PointwiseOp op = PointwiseOp::name;                            \
     template <class V> static TW_INLINE auto value(const V (&in)[1]) {              \
       TW_UNREAD const V x = in[0];                                                  \
       return formula;                                                               \
@@ -213,7 +215,7 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
 #define TW_BINARY(name, types, result, formula, gradient_a, gradient_b, help)                   \
   struct name##_row {                                                                           \
     static constexpr int kinds = kind::types;                                                   \
-    static constexpr std::string_view gradients[] = {#gradient_a, #gradient_b};                 \
+    static constexpr PointwiseOp op = PointwiseOp::name;                                        \
     template <class V> static TW_INLINE auto value(const V (&in)[2]) {                          \
       const V a = in[0], b = in[1];                                                             \
       return formula;                                                                           \
@@ -226,24 +228,24 @@ TW_INLINE void for_each_vector(std::int64_t n, void* y, const void* const* input
         return gradient_b;                                                                      \
     }                                                                                           \
   };
-#define TW_TERNARY(name, types, result, formula, gradient_a, gradient_b, gradient_c, help)   \
-  struct name##_row {                                                                        \
-    static constexpr int kinds = kind::types;                                                \
-    static constexpr std::string_view gradients[] = {#gradient_a, #gradient_b, #gradient_c}; \
-    template <class V> static TW_INLINE auto value(const V (&in)[3]) {                       \
-      const V a = in[0], b = in[1], c = in[2];                                               \
-      return formula;                                                                        \
-    }                                                                                        \
-    template <int input, class V> static TW_INLINE auto grad(TW_UNREAD V g, TW_UNREAD V a,   \
-                                                             TW_UNREAD V b, TW_UNREAD V c,   \
-                                                             TW_UNREAD V y) {                \
-      if constexpr (input == 0)                                                              \
-        return gradient_a;                                                                   \
-      else if constexpr (input == 1)                                                         \
-        return gradient_b;                                                                   \
-      else                                                                                   \
-        return gradient_c;                                                                   \
-    }                                                                                        \
+#define TW_TERNARY(name, types, result, formula, gradient_a, gradient_b, gradient_c, help) \
+  struct name##_row {                                                                      \
+    static constexpr int kinds = kind::types;                                              \
+    static constexpr PointwiseOp op = PointwiseOp::name;                                   \
+    template <class V> static TW_INLINE auto value(const V (&in)[3]) {                     \
+      const V a = in[0], b = in[1], c = in[2];                                             \
+      return formula;                                                                      \
+    }                                                                                      \
+    template <int input, class V> static TW_INLINE auto grad(TW_UNREAD V g, TW_UNREAD V a, \
+                                                             TW_UNREAD V b, TW_UNREAD V c, \
+                                                             TW_UNREAD V y) {              \
+      if constexpr (input == 0)                                                            \
+        return gradient_a;                                                                 \
+      else if constexpr (input == 1)                                                       \
+        return gradient_b;                                                                 \
+      else                                                                                 \
+        return gradient_c;                                                                 \
+    }                                                                                      \
   };
 #include "core/problems/pointwise.inc"
 #undef TW_UNARY
@@ -346,39 +348,38 @@ template <class Row, class T, int N> constexpr PointwiseFn value_function() {
     return value_kernel<Row, T, N>;
 }
 
-// Which of a, b, c, y a gradient formula reads. A unary row's input x stands in the place of a.
-struct Reads {
-  bool a, b, c, y;
-  constexpr int count() const { return a + b + c + y; }
-};
-constexpr Reads reads_of(std::string_view text) {
-  return {mentions(text, "a") || mentions(text, "x"), mentions(text, "b"), mentions(text, "c"),
-          mentions(text, "y")};
-}
+template <class Row> using GraphsOf = formula::PointwiseGraphs<Row::op>;
 
-// The formula of the gradient by an input, of g and what it reads.
-template <class Row, int input, Reads reads, class T, int N>
-TW_INLINE Vec<T> slope(const Vec<T> (&in)[N]) {
-  constexpr int b = 1 + reads.a, c = b + reads.b, y = c + reads.c;
-  const Vec<T> unread = in[0];
-  return Vec<T>(Row::template grad<input>(in[0], reads.a ? in[1] : unread, reads.b ? in[b] : unread,
-                                          reads.c ? in[c] : unread, reads.y ? in[y] : unread));
+// The formula of the gradient by an input, of g and then those of a, b, c and y that it reads.
+template <class Row, int input> inline constexpr std::uint32_t kGradientReads =
+    formula::inputs_of(GraphsOf<Row>::gradient[input]) & ~(1u << input_g);
+template <class Row, int input> inline constexpr int kGradientInputs =
+    1 + std::popcount(kGradientReads<Row, input>);
+template <class Row, int input, class T, int N> TW_INLINE Vec<T> slope(const Vec<T> (&in)[N]) {
+  constexpr std::uint32_t reads = kGradientReads<Row, input>;
+  // What is not read may be anything.
+  constexpr auto at = [](PointwiseInput which) {
+    return reads >> which & 1 ? 1 + std::popcount(reads & ((1u << which) - 1)) : 0;
+  };
+  return Vec<T>(Row::template grad<input>(in[0], in[at(input_a)], in[at(input_b)], in[at(input_c)],
+                                          in[at(input_y)]));
 }
 
 template <class Row, class T, int input> void gradient_kernel(std::int64_t n, void* dx,
                                                               const void* const* inputs,
                                                               const int* step, Traffic traffic) {
-  constexpr Reads reads = reads_of(Row::gradients[input]);
-  constexpr int N = 1 + reads.count();
+  constexpr int N = kGradientInputs<Row, input>;
   // What comes from the result alone is an operation or two.
-  constexpr Work work = reads.a && work_of<Row, T>() != Work::light ? Work::heavy : Work::light;
+  constexpr bool reads_a = kGradientReads<Row, input> >> input_a & 1;
+  constexpr Work work = reads_a && work_of<Row, T>() != Work::light ? Work::heavy : Work::light;
   for_each_vector<T, N, work>(n, dx, inputs, step, traffic,
                               [](const Vec<T>(&in)[N])
-                                  TW_LAMBDA_INLINE { return slope<Row, input, reads>(in); });
+                                  TW_LAMBDA_INLINE { return slope<Row, input>(in); });
 }
 
 template <class Row, class T, int input> constexpr PointwiseFn gradient_function() {
-  if constexpr ((kind::f & Row::kinds) != 0 && !mentions(Row::gradients[input], "none"))
+  if constexpr ((kind::f & Row::kinds) != 0 &&
+                form_of(GraphsOf<Row>::gradient[input]) == GradientForm::formula)
     return gradient_kernel<Row, T, input>;
   else
     return nullptr;

@@ -4,6 +4,7 @@
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
 #include "core/problems/update_factors.h"
+#include "core/problems/update_graphs.h"
 
 namespace tw::cuda {
 
@@ -36,12 +37,11 @@ struct Factors {
 
 struct Row {
   const char* name;
-  const char *factors, *text;
+  const char* factors;
   int states;
 };
 constexpr Row kRows[] = {
-#define TW_UPDATE(name, states, tensors, attributes, help, factors, ...) \
-  {#name, #factors, #__VA_ARGS__, states},
+#define TW_UPDATE(name, states, tensors, attributes, help, factors, ...) {#name, #factors, states},
 #include "core/problems/updates.inc"
 #undef TW_UPDATE
 };
@@ -104,6 +104,20 @@ template <int states> void bind(void* problem, void* const* at) {
   }
 }
 
+// What becomes of parameter and states, as statements.
+std::string text_of_update(int row) {
+  constexpr const char* kNames[formula::kUpdateInputs] = {"p",    "s1",   "s2",   "s3",   "g",
+                                                          "f[0]", "f[1]", "f[2]", "f[3]", "f[4]",
+                                                          "f[5]", "f[6]", "f[7]", "f[8]", "f[9]"};
+  const formula::UpdateGraph& update = formula::kUpdateGraphs[row];
+  const formula::Text text = formula::text_of({update.graph.begin(), update.graph.size()}, kNames);
+  std::string all = text.steps;
+  for (int i = 0; i < formula::kUpdated; ++i)
+    if (const std::string& value = text.values[update.results[i]]; value != kNames[i])
+      all += std::string(kNames[i]) + " = " + value + "; ";
+  return all;
+}
+
 void launch(const Problem& p, DType dtype, const Parameter& parameter, int count,
             std::int64_t longest) {
   static const char place = 0;
@@ -116,7 +130,8 @@ void launch(const Problem& p, DType dtype, const Parameter& parameter, int count
     return define("TW_TYPE", type_name(type)) +
            define("TW_IS_FLOAT", std::to_string(size_of(type))) +
            define("TW_MEMORY", type_name(dtype)) + define("TW_NUMBER", type_name(p.types[1])) +
-           define("TW_STATES", std::to_string(row.states)) + define("TW_UPDATE", row.text);
+           define("TW_STATES", std::to_string(row.states)) +
+           define("TW_UPDATE", text_of_update(p.row));
   });
   Grid grid = grid_for(longest, 256, 8);
   grid.blocks[1] = static_cast<unsigned>(count);

@@ -1,7 +1,6 @@
 // Rows of problems/pointwise.inc and their gradients: each formula becomes a kernel when it is
 // first used with operands of some types.
 #include <cstring>
-#include <string_view>
 
 #include "core/base/axis_order.h"
 #include "core/base/error.h"
@@ -26,24 +25,24 @@ struct Parameter {
   Strides y_strides, strides[kMaxInputs];
 };
 
-struct Formula {
-  const char* text;
-  const char* names[kMaxInputs];  // of the inputs, as the formula calls them
-  bool checks_exponents;
+// A formula and what it is given, in order.
+struct Given {
+  formula::Formula formula;
+  std::uint8_t inputs[kMaxInputs];
 };
 
 struct Problem {
   Parameter parameter;
-  const Formula* formula;
+  const Given* given;
   std::int8_t inputs;
   bool apart;
   bool is_number[kMaxInputs];
   DType type, out, in[kMaxInputs];
 };
 
-void set_up(const Call& call, const Formula& formula, void* problem) {
+void set_up(const Call& call, const Given& given, void* problem) {
   Problem& p = *new (problem) Problem;
-  p.formula = &formula;
+  p.given = &given;
   p.inputs = static_cast<std::int8_t>(call.inputs);
   p.type = compute_dtype(call.type);
   p.out = call.out->dtype;
@@ -96,23 +95,26 @@ int pack_of(const Problem& p) {
   return all ? static_cast<int>(pack) : 1;
 }
 
+constexpr const char* kNames[kPointwiseInputs] = {"a", "b", "c", "y", "g"};
+
 std::string settings_of(const Problem& p, int pack) {
   std::string load, take;
   for (int i = 0; i < p.inputs; ++i) {
     const std::string v = "v" + std::to_string(i), i_text = std::to_string(i);
-    const std::string memory = type_name(p.in[i]), name = p.formula->names[i];
+    const std::string memory = type_name(p.in[i]), name = kNames[p.given->inputs[i]];
     load += p.is_number[i] ? "const L " + v + " = number<" + memory + ">(p, " + i_text + "); "
                            : "const Pack<" + memory + "> " + v + " = load<" + memory + ">(p, " +
                                  i_text + ", pack); ";
     take += "const L " + name + " = " + (p.is_number[i] ? v : "convert<T>(" + v + ".at[k])") + "; ";
   }
+  const formula::Text text = formula::text_of(p.given->formula, kNames);
   const bool floats = is_floating(p.type);
   return define("TW_TYPE", type_name(p.type)) +
          define("TW_IS_COMPLEX", is_complex(p.type) ? "1" : "0") +
          define("TW_IS_FLOAT", floats ? std::to_string(size_of(p.type)) : "0") +
-         define("TW_FORMULA", p.formula->text) + define("TW_OUT", type_name(p.out)) +
+         define("TW_FORMULA", text.values.back()) + define("TW_OUT", type_name(p.out)) +
          define("TW_PACK", std::to_string(pack)) + define("TW_APART", p.apart ? "1" : "0") +
-         define("TW_LOAD", load) + define("TW_TAKE", take);
+         define("TW_LOAD", load) + define("TW_TAKE", take + text.steps);
 }
 
 // Says all that the settings depend on.
@@ -129,7 +131,7 @@ void run(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
   if (p.parameter.count == 0) return;
   const int pack = pack_of(p);
-  const Function kernel = kernel_of(p.formula, key_of(p, pack), "pointwise.cuh", "pointwise",
+  const Function kernel = kernel_of(p.given, key_of(p, pack), "pointwise.cuh", "pointwise",
                                     [&] { return settings_of(p, pack); });
   Parameter parameter = p.parameter;
   parameter.count /= pack;
@@ -143,52 +145,43 @@ const char* refuses_gradient(const Call& call) {
 constexpr char kHelp[] = "the table row's formula, 16 bytes a thread at once where operands lie so";
 
 template <int op> struct Values {
-  static inline Formula formula, of_bools;
+  static inline Given given, of_bools;
   static void set_up_value(const Call& call, void* problem) {
-    set_up(call, is_bool(call.type) ? of_bools : formula, problem);
+    set_up(call, is_bool(call.type) ? of_bools : given, problem);
   }
 };
 template <int op, int input> struct Gradients {
-  static inline Formula formula;
-  static void set_up_gradient(const Call& call, void* problem) { set_up(call, formula, problem); }
+  static inline Given given;
+  static void set_up_gradient(const Call& call, void* problem) { set_up(call, given, problem); }
 };
 
-constexpr const char* kLetters[] = {"a", "b", "c"};
-
 // bool has no arithmetic: its sum and product are the logical ones.
-const char* formula_of_bools(const PointwiseRow& row) {
-  const std::string_view name = row.name;
-  if (name == "add") return "(a != 0) | (b != 0)";
-  if (name == "multiply") return "(a != 0) & (b != 0)";
-  return row.formula;
+const formula::Formula& formula_of_bools(PointwiseOp op) {
+  if (op == PointwiseOp::add) op = PointwiseOp::logical_or;
+  if (op == PointwiseOp::multiply) op = PointwiseOp::logical_and;
+  return kPointwiseRows[static_cast<int>(op)].graph;
 }
 
 template <int op> void add_value() {
   const PointwiseRow& row = kPointwiseRows[op];
-  Formula& formula = Values<op>::formula;
-  formula.text = row.formula;
-  for (int i = 0; i < row.arity; ++i) formula.names[i] = row.arity == 1 ? "x" : kLetters[i];
-  Values<op>::of_bools = formula;
-  Values<op>::of_bools.text = formula_of_bools(row);
+  Given& given = Values<op>::given;
+  given.formula = row.graph;
+  for (int i = 0; i < row.arity; ++i) given.inputs[i] = static_cast<std::uint8_t>(i);
+  Values<op>::of_bools = given;
+  Values<op>::of_bools.formula = formula_of_bools(static_cast<PointwiseOp>(op));
   add_kernel<Problem>(row.name, kHelp, nullptr, Values<op>::set_up_value, bind, run);
 }
 
 // Inputs are g and then those of a, b, c, y that the formula reads.
-template <int op, int input> void add_gradient(const char* name, const char* text) {
-  const std::string_view gradient = text;
-  if (gradient == "none" || gradient == "0" || gradient == "g") return;
-  const PointwiseRow& row = kPointwiseRows[op];
-  Formula& formula = Gradients<op, input>::formula;
-  formula.text = text;
+template <int op, int input> void add_gradient(const char* name) {
+  const PointwiseGradient& gradient = kPointwiseRows[op].gradients[input];
+  if (gradient.form != GradientForm::formula) return;
+  Given& given = Gradients<op, input>::given;
+  given.formula = gradient.graph;
   int count = 0;
-  formula.names[count++] = "g";
-  if (row.arity == 1) {
-    if (mentions(gradient, "x")) formula.names[count++] = "x";
-  } else {
-    for (int i = 0; i < row.arity; ++i)
-      if (mentions(gradient, kLetters[i])) formula.names[count++] = kLetters[i];
-  }
-  if (mentions(gradient, "y")) formula.names[count++] = "y";
+  given.inputs[count++] = input_g;
+  for (std::uint8_t i = 0; i < input_g; ++i)
+    if (gradient.reads >> i & 1) given.inputs[count++] = i;
   add_kernel<Problem>(name, kHelp, refuses_gradient, Gradients<op, input>::set_up_gradient, bind,
                       run);
 }
@@ -196,17 +189,17 @@ template <int op, int input> void add_gradient(const char* name, const char* tex
 }  // namespace
 
 void register_pointwise_kernels() {
-#define TW_GRADIENT(name, input, text) \
-  add_gradient<static_cast<int>(PointwiseOp::name), input>(#name "_backward_" #input, text);
+#define TW_GRADIENT(name, input) \
+  add_gradient<static_cast<int>(PointwiseOp::name), input>(#name "_backward_" #input);
 #define TW_UNARY(name, types, result, formula, ga, help) \
   add_value<static_cast<int>(PointwiseOp::name)>();      \
-  TW_GRADIENT(name, 0, #ga)
+  TW_GRADIENT(name, 0)
 #define TW_BINARY(name, types, result, formula, ga, gb, help) \
   add_value<static_cast<int>(PointwiseOp::name)>();           \
-  TW_GRADIENT(name, 0, #ga) TW_GRADIENT(name, 1, #gb)
+  TW_GRADIENT(name, 0) TW_GRADIENT(name, 1)
 #define TW_TERNARY(name, types, result, formula, ga, gb, gc, help) \
   add_value<static_cast<int>(PointwiseOp::name)>();                \
-  TW_GRADIENT(name, 0, #ga) TW_GRADIENT(name, 1, #gb) TW_GRADIENT(name, 2, #gc)
+  TW_GRADIENT(name, 0) TW_GRADIENT(name, 1) TW_GRADIENT(name, 2)
 #include "core/problems/pointwise.inc"
 #undef TW_UNARY
 #undef TW_BINARY

@@ -1,9 +1,9 @@
 // One row of problems/pointwise.inc: its formula over the elements of its operands. Settings:
-//   TW_TYPE     what is computed in       TW_FORMULA  of a, b, c, x, y and g
+//   TW_TYPE     what is computed in       TW_FORMULA  its result, from what TW_TAKE declares
 //   TW_OUT      the result's type in memory
 //   TW_PACK     elements that a thread reads and writes at once
 //   TW_APART    1 where operands are broadcast or strided: one element at a time
-//   TW_LOAD     declares what a pack reads, TW_TAKE its k-th element under the formula's names
+//   TW_LOAD     declares what a pack reads, TW_TAKE its k-th element and the formula's steps
 #include "math.cuh"
 
 struct Pointwise {

@@ -1,5 +1,9 @@
-// What gradients of gradients compute, op by op.
+// What gradients of gradients compute: the steps of a formula's graph, each an op.
 #include "core/ops/pointwise/gradient_formulas.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
 
 #include "core/ops/pointwise/complex.h"
 #include "core/ops/copy/copy.h"
@@ -11,75 +15,89 @@ namespace {
 
 // ---- what the formulas call beside the rows; core/cpu/math has the same over vectors ----
 
-Tensor quotient_or_0(const Tensor& a, const Tensor& b) {
+Tensor quotient_or_0(const Operand& a, const Operand& b) {
   const Tensor zero = b == 0;
   return where(zero, 0, a / where(zero, 1, b));
 }
 // Where b is 0 as b a^b / a, whose derivatives are those of b a^(b - 1) without its powers of 1 /
 // a.
-Tensor power_slope(const Tensor& a, const Tensor& b) {
+Tensor power_slope(const Operand& a, const Operand& b) {
   const Tensor zero = b == 0;
   const Tensor base = where(zero & (a != 0) & (a == a), a, 1);
   return where(zero, b * pow(base, where(zero, b, 0)) / base, b * pow(where(zero, 1, a), b - 1));
 }
-Tensor over_squared_length(const Tensor& x, const Tensor& a, const Tensor& b) {
+Tensor over_squared_length(const Operand& x, const Operand& a, const Operand& b) {
   const Tensor length = hypot(a, b);
   return quotient_or_0(quotient_or_0(x, length), length);
 }
 
 // Whose derivative loses no digits where it is near 1, as that of the row does, from its result.
-Tensor sigmoid(const Tensor& x) {
+Tensor steady_sigmoid(const Operand& x) {
   const Tensor above = x > 0;
-  const Tensor share = tw::sigmoid(where(above, -x, x));
+  const Tensor share = sigmoid(where(above, negative(x), x));
   return where(above, 1 - share, share);
 }
 Tensor polygamma(const Operand& n, const Operand& x) { return gamma_derivative(x, n); }
-Tensor normal_share(const Tensor& x) { return 0.5 * erfc(x * -0.7071067811865476); }
-Tensor normal_density(const Tensor& x) { return exp(x * x * -0.5) * 0.3989422804014327; }
-Tensor gelu_erf_slope(const Tensor& x) { return normal_share(x) + x * normal_density(x); }
-Tensor silu_slope(const Tensor& x) { return sigmoid(x) * (1 + x * sigmoid(-x)); }
-Tensor tanh_softplus(const Tensor& x) { return tanh(softplus(x, 1, 20)); }
+Tensor normal_share(const Operand& x) { return 0.5 * erfc(x * -0.7071067811865476); }
+Tensor normal_density(const Operand& x) { return exp(x * x * -0.5) * 0.3989422804014327; }
+Tensor gelu_erf_slope(const Operand& x) { return normal_share(x) + x * normal_density(x); }
+Tensor silu_slope(const Operand& x) {
+  return steady_sigmoid(x) * (1 + x * steady_sigmoid(negative(x)));
+}
+Tensor tanh_softplus(const Operand& x) { return tanh(softplus(x, 1, 20)); }
+Tensor fma(const Operand& a, const Operand& b, const Operand& c) { return multiply_add(a, b, c); }
+Tensor weighted(const Operand& f, const Operand& x) { return f * where(f == 0, 0, x); }
 
-// ---- the formulas ----
+// ---- the formulas, step by step ----
 
-struct None {};
-constexpr None none;
-Tensor as_tensor(const Tensor& x) { return x; }
-Tensor as_tensor(None) { return Tensor(); }
-Tensor as_tensor(int) { return Tensor(); }
+Operand number_of(double number) {
+  const bool whole = std::fabs(number) < 1e9 && number == std::trunc(number);
+  return whole ? Operand(static_cast<int>(number)) : Operand(number);
+}
+Tensor apply_function(formula::Function function, const Operand* in) {
+  if (function == formula::Function::sigmoid) return steady_sigmoid(in[0]);
+  switch (function) {
+#define TW_OPERATOR(name, symbol, ...) \
+  case formula::Function::name: return in[0] symbol in[1];
+#define TW_FUNCTION(name, arity, ...) TW_FUNCTION_OF_##arity(name)
+#define TW_FUNCTION_OF_1(name) \
+  case formula::Function::name: return name(in[0]);
+#define TW_FUNCTION_OF_2(name) \
+  case formula::Function::name: return name(in[0], in[1]);
+#define TW_FUNCTION_OF_3(name) \
+  case formula::Function::name: return name(in[0], in[1], in[2]);
+#include "core/problems/formula_functions.inc"
+#undef TW_OPERATOR
+#undef TW_FUNCTION
+#undef TW_FUNCTION_OF_1
+#undef TW_FUNCTION_OF_2
+#undef TW_FUNCTION_OF_3
+    default: return Tensor();
+  }
+}
 
-using TensorGradient = Tensor (*)(int input, const Tensor& g, const Tensor& a, const Tensor& b,
-                                  const Tensor& c, const Tensor& y);
-#define TW_UNARY(name, types, result, formula, gradient, help)                                    \
-  Tensor name##_gradient(int, [[maybe_unused]] const Tensor& g, [[maybe_unused]] const Tensor& x, \
-                         const Tensor&, const Tensor&, [[maybe_unused]] const Tensor& y) {        \
-    return as_tensor(gradient);                                                                   \
+// `inputs`: by their numbers.
+Tensor value_of(const formula::Formula& formula, const Tensor* const* inputs) {
+  std::vector<Operand> values(static_cast<std::size_t>(formula.size));
+  std::vector<int> readers(values.size());
+  for (int i = 0; i < formula.size; ++i)
+    for (int k = 0; k < formula::operands_of(formula.nodes[i]); ++k)
+      ++readers[formula.nodes[i].of[k]];
+  for (int i = 0; i < formula.size; ++i) {
+    const formula::Node& node = formula.nodes[i];
+    if (node.function == formula::Function::input) {
+      values[i] = *inputs[node.of[0]];
+    } else if (node.function == formula::Function::number) {
+      values[i] = number_of(node.number);
+    } else {
+      Operand in[formula::kMaxOperands];
+      for (int k = 0; k < formula::operands_of(node); ++k)
+        in[k] = --readers[node.of[k]] ? values[node.of[k]] : std::move(values[node.of[k]]);
+      values[i] = apply_function(node.function, in);
+    }
   }
-#define TW_BINARY(name, types, result, formula, ga, gb, help)                                \
-  Tensor name##_gradient(int input, [[maybe_unused]] const Tensor& g,                        \
-                         [[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b, \
-                         const Tensor&, [[maybe_unused]] const Tensor& y) {                  \
-    return input == 0 ? as_tensor(ga) : as_tensor(gb);                                       \
-  }
-#define TW_TERNARY(name, types, result, formula, ga, gb, gc, help)                             \
-  Tensor name##_gradient(int input, [[maybe_unused]] const Tensor& g,                          \
-                         [[maybe_unused]] const Tensor& a, [[maybe_unused]] const Tensor& b,   \
-                         [[maybe_unused]] const Tensor& c, [[maybe_unused]] const Tensor& y) { \
-    return input == 0 ? as_tensor(ga) : input == 1 ? as_tensor(gb) : as_tensor(gc);            \
-  }
-#include "core/problems/pointwise.inc"
-#undef TW_UNARY
-#undef TW_BINARY
-#undef TW_TERNARY
-constexpr TensorGradient kTensorGradients[kPointwiseOps] = {
-#define TW_UNARY(name, ...) name##_gradient,
-#define TW_BINARY(name, ...) name##_gradient,
-#define TW_TERNARY(name, ...) name##_gradient,
-#include "core/problems/pointwise.inc"
-#undef TW_UNARY
-#undef TW_BINARY
-#undef TW_TERNARY
-};
+  return values.back().tensor;
+}
 
 // ---- where a row's formula loses digits once it is differentiated again ----
 
@@ -94,9 +112,10 @@ Tensor tanh_square(const Tensor& x) {
   const Tensor less = exp(-2 * where(far, size, 1)), t = (1 - less) / (1 + less);
   return where(far, t * t, near * near);
 }
-// With q = sigmoid(-x): tanh(softplus(x)) = (1 - q^2) / (1 + q^2), on each side by what is small.
+// With q = steady_sigmoid(-x): tanh(softplus(x)) = (1 - q^2) / (1 + q^2), on each side by what is
+// small.
 Tensor mish_slope(const Tensor& x) {
-  const Tensor s = sigmoid(x), q = sigmoid(-x), sum = 1 + q * q;
+  const Tensor s = steady_sigmoid(x), q = steady_sigmoid(-x), sum = 1 + q * q;
   const Tensor share = where(x > 0, 1 - 2 * q * q / sum, s * (1 + q) / sum);
   return share + x * s * (q / sum) * (q / sum) * 4;
 }
@@ -105,7 +124,7 @@ Tensor gelu_tanh_slope(const Tensor& given) {
   const Tensor x = hardtanh(given, -30, 30), square = x * x;
   const Tensor u = x * (1.5957691216057308 + square * 0.07135481627260025);
   const Tensor slope = x * (1.5957691216057308 + square * 0.21406444881780076);
-  return sigmoid(u) * (1 + slope * sigmoid(-u));
+  return steady_sigmoid(u) * (1 + slope * steady_sigmoid(-u));
 }
 
 // The row's gradient in other attributes; else empty.
@@ -140,8 +159,10 @@ Tensor gradient_formula(PointwiseOp op, int input, const Tensor& g,
   if (is_complex(g.dtype()))
     if (const Tensor dx = complex_gradient(op, input, g, values)) return dx;
   if (const Tensor dx = steady_gradient(op, g, values[0])) return dx;
-  const auto& [a, b, c, y] = values;
-  return kTensorGradients[static_cast<int>(op)](input, g, a, b, c, y);
+  const Tensor* inputs[kPointwiseInputs];
+  for (int i = 0; i <= kMaxRowInputs; ++i) inputs[i] = &values[i];
+  inputs[input_g] = &g;
+  return value_of(kPointwiseRows[static_cast<int>(op)].gradients[input].graph, inputs);
 }
 
 }  // namespace tw

@@ -52,15 +52,15 @@ std::string raises_of(const PointwiseRow& row, int tensors) {
 
 std::string help_of(const PointwiseRow& row, int tensors) {
   const bool truth = row.result == PointwiseResult::truth;
-  std::string text = std::string(row.help) + "\n\nFormula: " + row.formula + shapes_of(tensors) +
+  std::string text = std::string(row.help) + "\n\nFormula: " + row.text + shapes_of(tensors) +
                      types_of(row) + (truth ? " Result: bool." : kCommonType) + error_of(row);
   text += raises_of(row, tensors);
   if (truth) return text;
   constexpr const char* kNames[] = {"x", "a", "b", "c"};
   for (int i = 0; i < row.arity; ++i)
-    if (std::string_view(row.gradients[i]) != "none")
+    if (row.gradients[i].form != GradientForm::none)
       text += std::string("\nGradient of ") + kNames[row.arity == 1 ? 0 : i + 1] + ": " +
-              row.gradients[i];
+              row.gradients[i].text;
   return text;
 }
 

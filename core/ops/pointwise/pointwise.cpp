@@ -27,39 +27,6 @@ namespace tw {
 
 namespace {
 
-// ---- what a gradient formula reads, from its text ----
-
-enum : std::uint8_t { reads_a = 1, reads_b = 2, reads_c = 4, reads_y = 8 };
-constexpr std::uint8_t reads_of(std::string_view text) {
-  return (mentions(text, "a") || mentions(text, "x") ? reads_a : 0) |
-         (mentions(text, "b") ? reads_b : 0) | (mentions(text, "c") ? reads_c : 0) |
-         (mentions(text, "y") ? reads_y : 0);
-}
-enum class Form : std::uint8_t { none, zero, pass, formula };
-constexpr Form form_of(std::string_view text) {
-  return text == "none" ? Form::none
-         : text == "0"  ? Form::zero
-         : text == "g"  ? Form::pass
-                        : Form::formula;
-}
-struct GradientRule {
-  Form form[kMaxRowInputs];
-  std::uint8_t reads[kMaxRowInputs];
-};
-constexpr GradientRule rule(std::string_view a, std::string_view b = "none",
-                            std::string_view c = "none") {
-  return {{form_of(a), form_of(b), form_of(c)}, {reads_of(a), reads_of(b), reads_of(c)}};
-}
-constexpr GradientRule kRules[kPointwiseOps] = {
-#define TW_UNARY(name, types, result, formula, gradient, help) rule(#gradient),
-#define TW_BINARY(name, types, result, formula, ga, gb, help) rule(#ga, #gb),
-#define TW_TERNARY(name, types, result, formula, ga, gb, gc, help) rule(#ga, #gb, #gc),
-#include "core/problems/pointwise.inc"
-#undef TW_UNARY
-#undef TW_BINARY
-#undef TW_TERNARY
-};
-
 // ---- types and shapes ----
 
 PointwiseOp op_of(const PointwiseRow& row) {
@@ -271,7 +238,7 @@ const GradientRow& gradient_row(const OpRecord& op) {
   return *static_cast<const GradientRow*>(op.row);
 }
 std::uint8_t reads_of(const GradientRow& row) {
-  return kRules[static_cast<int>(row.op)].reads[row.input];
+  return kPointwiseRows[static_cast<int>(row.op)].gradients[row.input].reads;
 }
 
 void infer_gradient(Call& call, Result* results) {
@@ -316,7 +283,7 @@ struct GradientRecords {
   GradientRecords() {
     for (int op = 0; op < kPointwiseOps; ++op)
       for (int input = 0; input < kMaxRowInputs; ++input)
-        if (kRules[op].form[input] == Form::formula) add(op, input);
+        if (kPointwiseRows[op].gradients[input].form == GradientForm::formula) add(op, input);
   }
   void add(int op, int input) {
     names[op][input] = std::string(kPointwiseRows[op].name) + "_backward_" + std::to_string(input);
@@ -324,7 +291,7 @@ struct GradientRecords {
     OpRecord& record = records[op][input];
     record.name = names[op][input].c_str();
     record.signature = "(g: Tensor, a: Operand, b: Operand, c: Operand, y: Tensor) -> Tensor";
-    record.help = kPointwiseRows[op].gradients[input];
+    record.help = kPointwiseRows[op].gradients[input].text;
     record.infer = infer_gradient;
     record.estimate = estimate;
     record.body = gradient_body;
@@ -373,7 +340,7 @@ void give_formula(Vjp& v, PointwiseOp op, int input) {
   int count = 1;
   for (int i = 0; i < kMaxRowInputs; ++i)
     if (reads >> i & 1) operands[count++] = v.in(i);
-  if (reads & reads_y) operands[count++] = v.out();
+  if (reads >> input_y & 1) operands[count++] = v.out();
   if (!modes.grad && !v.g().contiguous()) return v.give(input, apply_once(record, operands, count));
   Tensor dx;
   apply(record, operands, count, {}, &dx);
@@ -382,14 +349,14 @@ void give_formula(Vjp& v, PointwiseOp op, int input) {
 
 void vjp(Vjp& v) {
   const auto op = op_of(pointwise_row(v.record()));
-  const GradientRule& rule = kRules[static_cast<int>(op)];
+  const PointwiseGradient* const gradients = kPointwiseRows[static_cast<int>(op)].gradients;
   for (int i = 0; i < v.inputs(); ++i) {
     if (!v.wants(i)) continue;
-    switch (rule.form[i]) {
-      case Form::none: break;
-      case Form::zero: v.give(i, zeros(v.own_shape(i), v.g().dtype())); break;
-      case Form::pass: v.give(i, v.g()); break;
-      case Form::formula:
+    switch (gradients[i].form) {
+      case GradientForm::none: break;
+      case GradientForm::zero: v.give(i, zeros(v.own_shape(i), v.g().dtype())); break;
+      case GradientForm::pass: v.give(i, v.g()); break;
+      case GradientForm::formula:
         if (op != PointwiseOp::multiply || !give_sum_of_products(v, i)) give_formula(v, op, i);
     }
   }
@@ -450,7 +417,7 @@ constexpr decltype(OpRecord::quick) kQuick[] = {quick<1>, quick<2>, quick<3>};
 
 bool has_no_gradient(int op) {
   for (int i = 0; i < kPointwiseRows[op].arity; ++i)
-    if (kRules[op].form[i] != Form::none) return false;
+    if (kPointwiseRows[op].gradients[i].form != GradientForm::none) return false;
   return true;
 }
 
@@ -476,7 +443,7 @@ struct ValueRecords {
       record.infer = infer;
       record.estimate = estimate;
       record.vjp = vjp;
-      for (int k = 0; k < row.arity; ++k) record.reads[k] = record_reads(kRules[i].reads[k]);
+      for (int k = 0; k < row.arity; ++k) record.reads[k] = record_reads(row.gradients[k].reads);
       record.row = &row;
     }
     record_of(PointwiseOp::where).flags &= static_cast<std::uint16_t>(~kInPlace);

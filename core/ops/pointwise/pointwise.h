@@ -83,5 +83,6 @@ inline Tensor operator==(const Operand& a, const Operand& b) { return equal(a, b
 inline Tensor operator!=(const Operand& a, const Operand& b) { return not_equal(a, b); }
 inline Tensor operator&(const Operand& a, const Operand& b) { return logical_and(a, b); }
 inline Tensor operator|(const Operand& a, const Operand& b) { return logical_or(a, b); }
+inline Tensor operator^(const Operand& a, const Operand& b) { return logical_xor(a, b); }
 
 }  // namespace tw

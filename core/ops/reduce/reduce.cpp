@@ -16,6 +16,7 @@
 #include "core/ops/engine/records.h"
 #include "core/ops/reduce/reduction_records.h"
 #include "core/ops/shape/view.h"
+#include "core/problems/reduction_graphs.h"
 
 namespace tw {
 
@@ -254,9 +255,10 @@ void vjp(Vjp& v) {
   v.give(0, broadcast_operand(astype(dx, v.g().dtype()), shape));
 }
 
-constexpr Reads reads_of(std::string_view gradient) {
-  return {static_cast<std::uint16_t>(mentions(gradient, "x")),
-          static_cast<std::uint16_t>(mentions(gradient, "y"))};
+constexpr Reads reads_of(const formula::Graph& gradient) {
+  const std::uint32_t inputs = formula::inputs_of(gradient);
+  return {static_cast<std::uint16_t>(inputs >> reduction_x & 1),
+          static_cast<std::uint16_t>(inputs >> reduction_y & 1)};
 }
 
 // Before what is NaN becomes a number of a type that has none.
@@ -292,6 +294,10 @@ enum class RowIndex {
 #undef TW_REDUCTION
 };
 
+constexpr const formula::Graph& gradient_graph(RowIndex row) {
+  return formula::kReductionGraphs[static_cast<int>(row)].gradient;
+}
+
 }  // namespace
 
 #define TW_REDUCED \
@@ -309,19 +315,19 @@ enum class RowIndex {
 #define TW_GIVEN_position "."
 #define TW_OF_NONE_true ""
 #define TW_OF_NONE_false "\nRaises ValueError where no elements are reduced."
-#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, combination, finish, formula, text) \
-  constexpr OpRecord k_##op = {                                                                   \
-      .name = #op,                                                                                \
-      .signature = kSignatures[static_cast<int>(Parameters::parameters)],                         \
-      .help = text TW_REDUCED                                                                     \
-          TW_TYPES_##kinds TW_RESULT_##outcome TW_GIVEN_##parameters TW_OF_NONE_##of_none,        \
-      .flags = kFunction | (std::string_view(#formula) == "none" ? kConstant : 0),                \
-      .rewrite = std::string_view(#op) == "nansum" ? rewrite_numbers : nullptr,                   \
-      .infer = infer,                                                                             \
-      .estimate = estimate_reduction,                                                             \
-      .vjp = vjp,                                                                                 \
-      .reads = {reads_of(#formula)},                                                              \
-      .shapes = 1,                                                                                \
+#define TW_REDUCTION(op, parameters, kinds, outcome, of_none, combination, finish, gradient, text) \
+  constexpr OpRecord k_##op = {                                                                    \
+      .name = #op,                                                                                 \
+      .signature = kSignatures[static_cast<int>(Parameters::parameters)],                          \
+      .help = text TW_REDUCED                                                                      \
+          TW_TYPES_##kinds TW_RESULT_##outcome TW_GIVEN_##parameters TW_OF_NONE_##of_none,         \
+      .flags = kFunction | (gradient_graph(RowIndex::op).size() ? 0 : kConstant),                  \
+      .rewrite = std::string_view(#op) == "nansum" ? rewrite_numbers : nullptr,                    \
+      .infer = infer,                                                                              \
+      .estimate = estimate_reduction,                                                              \
+      .vjp = vjp,                                                                                  \
+      .reads = {reads_of(gradient_graph(RowIndex::op))},                                           \
+      .shapes = 1,                                                                                 \
       .row = &kRows[static_cast<int>(RowIndex::op)]};
 #include "core/problems/reductions.inc"
 #undef TW_REDUCED
