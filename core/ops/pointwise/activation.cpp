@@ -38,7 +38,7 @@ void glu_body(const Use& use, Tensor* out) {
   ranges[static_cast<std::size_t>(axis)] = {0, 1, half};
   const Tensor a = slice(x, ranges);
   ranges[static_cast<std::size_t>(axis)] = {half, 1, half};
-  out[0] = a * sigmoid(slice(x, ranges));
+  out[0] = gated(a, slice(x, ranges));
 }
 
 }  // namespace

@@ -377,7 +377,7 @@ constexpr const char* kSignatures[] = {"(x: Operand) -> Tensor",
 
 constexpr char kActivation[] = "(x: Operand, inplace: in_place = False) -> Tensor";
 
-// Rows whose parameters have names and defaults of their own; null: internal, other ops' part.
+// Rows whose parameters have names and defaults of their own.
 constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::clip,
      "(x: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor"},
@@ -400,18 +400,7 @@ constexpr std::pair<PointwiseOp, const char*> kOwnSignatures[] = {
     {PointwiseOp::silu, kActivation},
     {PointwiseOp::mish, kActivation},
     {PointwiseOp::hardsigmoid, kActivation},
-    {PointwiseOp::hardswish, kActivation},
-    {PointwiseOp::gelu_erf, nullptr},
-    {PointwiseOp::gelu_tanh, nullptr},
-    {PointwiseOp::gamma_derivative, nullptr},
-    {PointwiseOp::multiply_add, nullptr},
-    {PointwiseOp::add_quotient, nullptr},
-    {PointwiseOp::finite_or, nullptr},
-    {PointwiseOp::log_odds, nullptr},
-    {PointwiseOp::logistic_loss, nullptr},
-    {PointwiseOp::huber_distance, nullptr},
-    {PointwiseOp::square_distance, nullptr},
-    {PointwiseOp::truncated_quotient, nullptr}};
+    {PointwiseOp::hardswish, kActivation}};
 
 constexpr decltype(OpRecord::quick) kQuick[] = {quick<1>, quick<2>, quick<3>};
 
@@ -420,6 +409,9 @@ bool has_no_gradient(int op) {
     if (kPointwiseRows[op].gradients[i].form != GradientForm::none) return false;
   return true;
 }
+
+// Whether other ops alone use the row.
+bool is_part(const PointwiseRow& row) { return !std::strstr(row.help, "\nSource: "); }
 
 int count_of(std::string_view text, std::string_view part) {
   int count = 0;
@@ -436,7 +428,7 @@ struct ValueRecords {
       OpRecord& record = records[i];
       record.name = row.name;
       record.signature = kSignatures[row.arity - 1];
-      record.flags = kFunction | kInPlace | kBroadcasts;
+      record.flags = is_part(row) ? kBroadcasts : kFunction | kInPlace | kBroadcasts;
       if (row.result == PointwiseResult::truth || has_no_gradient(i)) record.flags |= kConstant;
       record.quick = kQuick[row.arity - 1];
       record.rewrite = rewrite;
@@ -450,11 +442,7 @@ struct ValueRecords {
     record_of(PointwiseOp::clip).rewrite = rewrite_bounds;
     for (const PointwiseOp op : {PointwiseOp::softshrink, PointwiseOp::celu, PointwiseOp::hardtanh})
       record_of(op).rewrite = rewrite_checked;
-    for (const auto& [op, signature] : kOwnSignatures) {
-      OpRecord& record = record_of(op);
-      if (!signature) record.flags = kBroadcasts;
-      if (signature) record.signature = signature;
-    }
+    for (const auto& [op, signature] : kOwnSignatures) record_of(op).signature = signature;
     for (int i = 0; i < kPointwiseOps; ++i) {
       const int numbers = count_of(records[i].signature, ": Number");
       help[i] = help_of(kPointwiseRows[i], kPointwiseRows[i].arity - numbers);

@@ -13,6 +13,9 @@ from cases.derivatives import (
     ACTIVATIONS,
     LEAKY,
     MULTIPLY_ADD,
+    bell,
+    binary,
+    zero,
 )
 from cases.formulas import erfc, sigmoid
 from cases.generators import WHOLE, Domain, floating, floats, promoted, same, values
@@ -313,6 +316,22 @@ ROWS = (
         gradient_tolerance=4,
         no_errors=True,
         signed_zero=False,
+    ),
+    make(
+        "gated",
+        lambda a, b: a * sigmoid(b),
+        (LINE, LINE),
+        {**floats(3, 3), **promoted(3)},
+        floating,
+        call=lambda a, b: tw.glu(tw.stack(tw.broadcast_tensors(a, b)), axis=0)[0],
+        scale=lambda a, b: np.abs(a) * np.maximum(sigmoid(b), 2.0**-126),  # what is a share of 0
+        gradient_tolerance=4,
+        no_errors=True,
+        signed_zero=False,
+        derivatives=binary(
+            (lambda a, b: sigmoid(b), lambda a, b: a * bell(b)),
+            (zero, lambda a, b: bell(b), lambda a, b: a * bell(b) * (sigmoid(-b) - sigmoid(b))),
+        ),
     ),
     make(
         "huber_distance",

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import ast
-import operator
-
-import numpy as np
-import pytest
 
 from subcases import each
+
 from tilewright import _core
 
 ROWS = {row["name"]: row for row in _core.pointwise_table()}
-FORMULAS = [
-    (name, row["formula"], row["graph"])
-    for name, row in ROWS.items()
-] + [
+FORMULAS = [(name, row["formula"], row["graph"]) for name, row in ROWS.items()] + [
     (f"{name}, gradient {i}", text, graph)
     for name, row in ROWS.items()
     for i, (text, graph) in enumerate(zip(row["gradients"], row["gradient_graphs"], strict=True))
@@ -32,28 +26,26 @@ OPERATORS = {
 
 def tree_of_text(text: str):
     """Of what a formula computes, by Python's parser: nested tuples as `tree_of_graph` has them."""
+    return tree_of(ast.parse(text.strip(), mode="eval").body)
 
-    def tree(node):
-        match node:
-            case ast.Expression(body):
-                return tree(body)
-            case ast.Name(name):
-                return ("input", name)
-            case ast.Constant(value):
-                return ("number", float(value))
-            case ast.UnaryOp(ast.USub(), ast.Constant(value)):
-                return ("number", -float(value))
-            case ast.UnaryOp(ast.USub(), operand):
-                return ("negative", tree(operand))
-            case ast.BinOp(left, kind, right):
-                return (OPERATORS[type(kind)], tree(left), tree(right))
-            case ast.Compare(left, [kind], [right]):
-                return (OPERATORS[type(kind)], tree(left), tree(right))
-            case ast.Call(ast.Name(name), operands):
-                return (name, *map(tree, operands))
-        raise AssertionError(f"no part of a formula: {ast.dump(node)}")
 
-    return tree(ast.parse(text.strip(), mode="eval"))
+def tree_of(node: ast.expr):
+    match node:
+        case ast.Name(name):
+            tree = ("input", name)
+        case ast.Constant(value):
+            tree = ("number", float(value))
+        case ast.UnaryOp(ast.USub(), ast.Constant(value)):
+            tree = ("number", -float(value))
+        case ast.UnaryOp(ast.USub(), operand):
+            tree = ("negative", tree_of(operand))
+        case ast.BinOp(left, kind, right) | ast.Compare(left, [kind], [right]):
+            tree = (OPERATORS[type(kind)], tree_of(left), tree_of(right))
+        case ast.Call(ast.Name(name), operands):
+            tree = (name, *map(tree_of, operands))
+        case _:
+            raise AssertionError(f"no part of a formula: {ast.dump(node)}")
+    return tree
 
 
 def tree_of_graph(graph):
