@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include "core/problems/axes.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -23,23 +24,6 @@ Matrix matrix_of(const Meta& x, bool transposed) {
 int64_t batch_stride(const Meta& x, int axis_from_end) {
   const int axis = x.rank() - 3 - axis_from_end;
   return axis < 0 || x.size(axis) == 1 ? 0 : (*x.strides)[axis];
-}
-
-// Appends a batch axis, merged with the one before where all three allow.
-void push_axis(Product& q, int& rank, int64_t n, int64_t a, int64_t b, int64_t c) {
-  if (n == 1) return;
-  const int last = rank - 1;
-  if (last >= 0 && q.a[last] == n * a && q.b[last] == n * b && q.c[last] == n * c) {
-    q.extent[last] *= n;
-    q.a[last] = a;
-    q.b[last] = b;
-    q.c[last] = c;
-    return;
-  }
-  q.extent[rank] = n;
-  q.a[rank] = a;
-  q.b[rank] = b;
-  q.c[rank++] = c;
 }
 
 MatmulEpilogue epilogue_of(const Call& call, const Roles& roles) {
@@ -68,12 +52,15 @@ void set_up_product(const Call& call, const Roles& roles, Product& q) {
   p.a_row = left.row, p.a_col = left.col;
   p.b_row = right.row, p.b_col = right.col;
   p.c_row = c_strides[rank - 2], p.c_col = c_strides[rank - 1];
-  int axes = 0;
+  std::int64_t* const strides[] = {q.a, q.b, q.c};
+  OperandAxes batch{0, 3, q.extent,
+                    [&strides](int k, int axis) -> int64_t& { return strides[k][axis]; }};
   for (int axis = 0; axis < rank - 2; ++axis) {
     const int from_end = rank - 3 - axis;
-    push_axis(q, axes, c.size(axis), batch_stride(a, from_end), batch_stride(b, from_end),
-              c_strides[axis]);
+    const int64_t steps[] = {batch_stride(a, from_end), batch_stride(b, from_end), c_strides[axis]};
+    batch.push(c.size(axis), steps);
   }
+  int axes = batch.rank;
   // A stack of matrices times one matrix is one tall product.
   if (axes > 0 && q.b[axes - 1] == 0 && q.a[axes - 1] == p.m * p.a_row &&
       q.c[axes - 1] == p.m * p.c_row && !p.epilogue.row) {

@@ -11,6 +11,7 @@
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
+#include "core/problems/axes.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -43,20 +44,7 @@ struct Nest {
     const int64_t ya = std::llabs(a.y_bytes), yb = std::llabs(b.y_bytes);
     return ya != yb ? ya > yb : std::llabs(a.x_bytes) > std::llabs(b.x_bytes);
   }
-  void merge() {
-    int last = 0;
-    for (int i = 1; i < rank; ++i) {
-      Loop& outer = loops[last];
-      const Loop& inner = loops[i];
-      if (outer.x_bytes == inner.count * inner.x_bytes &&
-          outer.y_bytes == inner.count * inner.y_bytes) {
-        outer = {outer.count * inner.count, inner.x_bytes, inner.y_bytes};
-      } else {
-        loops[++last] = inner;
-      }
-    }
-    rank = rank == 0 ? 0 : last + 1;
-  }
+  void merge() { rank = merge_axes<&Loop::count, &Loop::x_bytes, &Loop::y_bytes>(loops, rank); }
   Loop remove(int at) {
     const Loop removed = loops[at];
     for (int i = at; i + 1 < rank; ++i) loops[i] = loops[i + 1];

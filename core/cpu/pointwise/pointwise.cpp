@@ -16,6 +16,7 @@
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/reduce/reduce.h"
 #include "core/cpu/pointwise/staging.h"
+#include "core/problems/axes.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -363,16 +364,6 @@ void settle_exponent(Problem& p) {
 
 // ---- from calls to problems ----
 
-// Appends an axis, merged into the previous one where every operand allows.
-void push_axis(Problem& p, std::int64_t n, const std::int64_t* strides) {
-  if (n == 1) return;
-  bool merges = p.rank > 0;
-  for (int k = 0; k < p.operands && merges; ++k) merges = p.stride[k][p.rank - 1] == n * strides[k];
-  const int at = merges ? p.rank - 1 : p.rank++;
-  p.extent[at] = merges ? p.extent[at] * n : n;
-  for (int k = 0; k < p.operands; ++k) p.stride[k][at] = strides[k];
-}
-
 // Whether all tensors lie alike, without gaps.
 bool is_one_run(const Call& call) {
   if (!call.out->contiguous) return false;
@@ -388,17 +379,15 @@ void set_up_axes(const Call& call, Problem& p) {
   const int rank = shape.rank();
   const Strides& y = *call.out->strides;
   const AxisOrder order(y);
+  OperandAxes axes{0, p.operands, p.extent,
+                   [&p](int k, int axis) -> std::int64_t& { return p.stride[k][axis]; }};
   for (int k = 0; k < rank; ++k) {
     const int axis = order.at[k];
     std::int64_t strides[kMaxOperands] = {y[axis]};
-    for (int i = 0; i < call.inputs; ++i) {
-      const Meta& x = call.in[i];
-      const int own = axis - (rank - x.rank());
-      const bool repeats = own < 0 || (x.size(own) == 1 && shape[axis] != 1);
-      strides[i + 1] = repeats ? 0 : (*x.strides)[own];
-    }
-    push_axis(p, shape[axis], strides);
+    for (int i = 0; i < call.inputs; ++i) strides[i + 1] = step_along(call.in[i], shape, axis);
+    axes.push(shape[axis], strides);
   }
+  p.rank = static_cast<std::int8_t>(axes.rank);
 }
 
 void set_up(const Call& call, PointwiseFn fn, ComputeType type, void* problem) {
@@ -415,9 +404,10 @@ void set_up(const Call& call, PointwiseFn fn, ComputeType type, void* problem) {
   p.dtype[0] = call.out->dtype;
   for (int i = 0; i < call.inputs; ++i) p.dtype[i + 1] = call.in[i].dtype;
   if (is_one_run(call)) {
-    std::int64_t strides[kMaxOperands] = {1};
-    for (int i = 0; i < call.inputs; ++i) strides[i + 1] = !call.in[i].number;
-    push_axis(p, p.count, strides);
+    p.rank = 1;
+    p.extent[0] = p.count;
+    p.stride[0][0] = 1;
+    for (int i = 0; i < call.inputs; ++i) p.stride[i + 1][0] = p.count == 1 || !call.in[i].number;
   } else {
     set_up_axes(call, p);
   }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/shape.h"
+#include "core/problems/axes.h"
 #include "core/runtime/choice.h"
 
 namespace tw {
@@ -60,17 +61,7 @@ struct OrderedAxes {
     axis[at] = a;
   }
   void merge() {
-    int last = 0;
-    for (int i = 1; i < rank; ++i) {
-      OrderedAxis& outer = axis[last];
-      const OrderedAxis& inner = axis[i];
-      if (outer.x_bytes == inner.count * inner.x_bytes &&
-          outer.y_step == inner.count * inner.y_step)
-        outer = {outer.count * inner.count, inner.x_bytes, inner.y_step};
-      else
-        axis[++last] = inner;
-    }
-    rank = rank == 0 ? 0 : last + 1;
+    rank = merge_axes<&OrderedAxis::count, &OrderedAxis::x_bytes, &OrderedAxis::y_step>(axis, rank);
     if (rank == 0) append({1, 0, 0});
   }
   std::int64_t count(int from, int to) const {

@@ -10,6 +10,7 @@
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
+#include "core/problems/axes.h"
 #include "core/memory/scratch.h"
 #include "core/problems/key_value_cache.h"
 #include "core/runtime/thread_pool.h"
@@ -54,24 +55,30 @@ const Meta* operand_of(const Call& call, int which) {
   return call.in[which].absent ? nullptr : &call.in[which];
 }
 
-// Whether axis `outer` and the one behind it are one for all operands.
-bool is_one_axis(const Call& call, int outer) {
-  for (int which = 0; which < kWalked; ++which)
-    if (const Meta* x = operand_of(call, which))
-      if ((*x->strides)[outer] != (*x->strides)[outer + 1] * x->size(outer + 1)) return false;
-  return true;
-}
-int merged_axes(const Call& call) {
-  const int batch = call.in[0].rank() - 2;
-  int axes = batch > 0;
-  for (int i = 0; i + 1 < batch; ++i) axes += !is_one_axis(call, i);
-  return axes;
-}
+// The axes in front of the matrices, with the operands' steps in elements.
+struct HeadAxes {
+  int rank;
+  int64_t extent[kMaxRank], stride[kWalked][kMaxRank];
+
+  explicit HeadAxes(const Call& call) {
+    OperandAxes axes{0, kWalked, extent,
+                     [this](int k, int axis) -> int64_t& { return stride[k][axis]; }};
+    for (int axis = 0; axis < call.in[0].rank() - 2; ++axis) {
+      int64_t steps[kWalked];
+      for (int which = 0; which < kWalked; ++which) {
+        const Meta* x = operand_of(call, which);
+        steps[which] = x ? (*x->strides)[axis] : 0;
+      }
+      axes.push(call.in[0].size(axis), steps);
+    }
+    rank = axes.rank;
+  }
+};
 
 const char* refuses(const Call& call) {
   const DType dtype = call.in[0].dtype;
   if (dtype != DType::float32 && dtype != DType::float64) return kTooNarrow;
-  return merged_axes(call) > kAttentionAxes ? "too many axes that do not merge" : nullptr;
+  return HeadAxes(call).rank > kAttentionAxes ? "too many axes that do not merge" : nullptr;
 }
 
 // Rows of these must be without gaps between elements.
@@ -99,16 +106,15 @@ void set_up(const Call& call, void* problem) {
              .has_mask = !mask.absent,
              .causal = call.attributes.flag(0),
              .scale = call.attributes.real(1)};
+  const HeadAxes axes(call);
+  p.axes = axes.rank;
   p.heads = 1;
-  for (int i = 0; i < batch; ++i) {
-    p.heads *= q.size(i);
-    if (i > 0 && is_one_axis(call, i - 1))
-      p.extent[p.axes - 1] *= q.size(i);
-    else
-      p.extent[p.axes++] = q.size(i);
+  for (int axis = 0; axis < axes.rank; ++axis) {
+    p.extent[axis] = axes.extent[axis];
+    p.heads *= axes.extent[axis];
     for (int which = 0; which < kWalked; ++which)
       if (const Meta* x = operand_of(call, which))
-        p.in[which].stride[p.axes - 1] = (*x->strides)[i] * int64_t(size_of(x->dtype));
+        p.in[which].stride[axis] = axes.stride[which][axis] * int64_t(size_of(x->dtype));
   }
   for (int which = 0; which < kWalked; ++which)
     if (const Meta* x = operand_of(call, which)) p.in[which].row = (*x->strides)[batch];

@@ -1,9 +1,8 @@
-// Operands of several axes as kernels walk them: neighbouring axes that every operand crosses in
-// even steps are one.
+// The axes that a kernel is given.
 #pragma once
 #include <cstdint>
 
-#include "core/runtime/op.h"
+#include "core/problems/axes.h"
 
 namespace tw::cuda {
 
@@ -27,14 +26,11 @@ template <int n> class Axes {
 
   // Inner axes last. False where there are more than kernels take.
   bool push(std::int64_t size, const std::int64_t* steps) {
-    if (size == 1) return true;
-    int at = extents.rank - 1;
-    bool merges = at >= 0;
-    for (int k = 0; k < operands_ && merges; ++k) merges = strides[k].stride[at] == size * steps[k];
-    if (!merges && ++at == kMaxAxes) return false;
-    extents.extent[at] = merges ? extents.extent[at] * size : size;
-    for (int k = 0; k < operands_; ++k) strides[k].stride[at] = steps[k];
-    extents.rank = at + 1;
+    OperandAxes axes{extents.rank, operands_, extents.extent,
+                     [this](int k, int axis) -> std::int64_t& { return strides[k].stride[axis]; }};
+    if (size != 1 && axes.rank == kMaxAxes && !axes.continues(size, steps)) return false;
+    axes.push(size, steps);
+    extents.rank = axes.rank;
     return true;
   }
   // Whether all elements of all operands lie one after another.
@@ -55,11 +51,5 @@ template <int n> class Axes {
  private:
   int operands_;
 };
-
-// The step of an operand along an axis of a shape that it is broadcast to.
-inline std::int64_t step_along(const Meta& x, const Shape& shape, int axis) {
-  const int own = axis - (shape.rank() - x.rank());
-  return own < 0 || (x.size(own) == 1 && shape[axis] != 1) ? 0 : (*x.strides)[own];
-}
 
 }  // namespace tw::cuda
