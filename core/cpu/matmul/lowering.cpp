@@ -51,7 +51,7 @@ template <const Roles& roles> std::uint32_t copies(const Call& call) {
     if (!is_line(x, x.rank() - 1) && !is_line(x, x.rank() - 2)) copied |= 1u << i;
   }
   if (roles.bias >= 0 && !call.in[roles.bias].contiguous) copied |= 1u << roles.bias;
-  if (copied || (call.in[roles.a].contiguous && call.in[roles.b].contiguous)) return copied;
+  if (copied || !is_forced(ladder())) return copied;
   Product q;
   set_up_product(call, roles, q);
   if (forced_kernel_accepts(ladder(), &q.matrices)) return copied;
