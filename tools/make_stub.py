@@ -364,6 +364,7 @@ _Float: TypeAlias = builtins.float
 def make_names() -> str:
     """The stub of what the package's `__init__` finds by its lists, which it takes at once."""
     homes: dict[str, list[str]] = defaultdict(list)
+    imports = [f"from tilewright import {name} as {name}" for name in tw._SUBMODULES]
     lines: list[str] = []
     for name, home in tw._LAZY.items():
         value = getattr(tw, name)
@@ -375,9 +376,9 @@ def make_names() -> str:
         if has_other_arguments(value := getattr(tw, name)):
             lines += _python_function(name, value)
         else:
-            lines.append(f"{name} = {ours}")
+            imports.append(f"from tilewright._core import {ours} as _{ours}")
+            lines.append(f"{name} = _{ours}")
     lines += [f"{name} = Tensor.{name}" for name in tw._AS_FUNCTIONS]
-    imports = [f"from tilewright import {name} as {name}" for name in tw._SUBMODULES]
     for home in sorted(homes):
         imports += [f"from {home} import {name} as {name}" for name in sorted(homes[home])]
     types = [f"{name}: _DType" for name in _core._other_dtypes]

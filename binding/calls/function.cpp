@@ -547,10 +547,10 @@ void present_functions(nb::module_& module) {
       names[key] = presented(value, nb::handle(), public_name(name), name);
   }
   const nb::handle type(reinterpret_cast<PyObject*>(tensor_type));
-  nb::dict elsewhere;  // of functions of the package
+  nb::dict elsewhere;  // of what is no op
   for (const Alias& row : other_names())
-    if (copy.contains(row.ours))
-      names[row.other] = alias(copy[row.ours], nb::handle(), row.other, row.other);
+    if (const OpRecord* op = find_record(row.ours); op && (op->flags & kFunction))
+      names[row.other] = presented(*op, nb::handle(), row.other, row.other);
     else if (!nb::hasattr(type, row.other))
       elsewhere[row.other] = row.ours;
   module.attr("_other_names") = elsewhere;

@@ -153,13 +153,20 @@ def _load_remedy(name: str) -> str:
 
 
 def _load(name: str) -> _typing.Any:
-    """A function of `_LAZY`, by its own name or another one, or one of `_NEW`."""
+    """A function of `_LAZY` or `_core`, by its own name or another one, or one of `_NEW`."""
     folder, _, own = _core._other_names.get(name, name).rpartition(".")
+    if own != name and own in vars(_core):
+        return getattr(_core, own)
     home = f"tilewright.{folder}" if folder else _LAZY.get(own, "tilewright._arrays.creation")
     return getattr(_importlib.import_module(home), own)
 
 
-_methods.install(_load, (*_OF_TENSORS, *_core._other_names, *_NEW))
+_METHODS = (
+    *_OF_TENSORS,
+    *(name for name, ours in _core._other_names.items() if ours not in vars(_core)),
+    *_NEW,
+)
+_methods.install(_load, _METHODS)
 
 
 class _FormerNames:

@@ -5745,8 +5745,6 @@ def geometric(
 ) -> Tensor: ...
 def get_autocast_dtype(device_type: str | None=None) -> _DType:
     """The type that products run in within `autocast`; where it is off, its default."""
-def get_default_device() -> str:
-    """Device on which this thread makes tensors."""
 def get_default_dtype() -> _DType:
     """The type that set_default_dtype chose: float32."""
 def get_float32_matmul_precision() -> str:
@@ -7260,8 +7258,6 @@ def prod(
     dims: int | Sequence[int] | None=...,
     keepdim: _Bool=...,
 ) -> Tensor: ...
-def promote_types(*args: Tensor | _DTypeLike | _Number) -> _DType:
-    """The common type of tensors, dtypes and (weak) numbers. Shapes: any; they do not ..."""
 @overload
 def quantile(
     x: Tensor,
@@ -7858,8 +7854,6 @@ def selu(x: _Operand, inplace: _Bool=False) -> Tensor:
     """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1). Source: ..."""
 @overload
 def selu(input: _Operand, inplace: _Bool=False) -> Tensor: ...
-def set_default_device(name: str) -> None:
-    """Where this thread makes tensors; an op runs where its operands are. Other ..."""
 def set_default_dtype(dtype: _DTypeLike) -> None:
     """The type of numbers with a fraction, of new tensors and of what integers become ..."""
 def set_device(name: str) -> None:

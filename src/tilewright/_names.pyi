@@ -70,6 +70,9 @@ from tilewright._compat.torch_functions import msort as msort
 from tilewright._compat.torch_functions import resolve_conj as resolve_conj
 from tilewright._compat.torch_functions import split_with_sizes as split_with_sizes
 from tilewright._compat.torch_functions import sum_to_size as sum_to_size
+from tilewright._core import active_device as _active_device
+from tilewright._core import result_type as _result_type
+from tilewright._core import set_device as _set_device
 from tilewright._engine.device_names import device as device
 from tilewright._engine.generators import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from tilewright._engine.generators import get_rng_state as get_rng_state
@@ -577,6 +580,7 @@ def ger(x1: Tensor, x2: Tensor, /) -> Tensor:
 def ger(input: Tensor, vec2: Tensor) -> Tensor: ...
 @overload
 def ger(input: Tensor, other: Tensor) -> Tensor: ...
+get_default_device = _active_device
 @overload
 def inverse(x: Tensor, /) -> Tensor:
     """The inverse of square matrices. Raises `LinAlgError` for a singular one."""
@@ -600,6 +604,8 @@ def pinverse(
     rtol: _Float | Tensor | None=None,
     hermitian: _Bool=False,
 ) -> Tensor: ...
+promote_types = _result_type
+set_default_device = _set_device
 def trapz(
     y: Tensor,
     x: Tensor | None=None,

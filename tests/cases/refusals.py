@@ -178,7 +178,6 @@ SEVERAL = joined(
         f"{TW}.can_cast": [lambda: tw.can_cast(3.5, "x")],
         f"{TW}.isdtype": [lambda: tw.isdtype(3, "bool"), lambda: tw.isdtype(tw.int8, "x")],
         f"{TW}.promote_types": [tw.promote_types, lambda: tw.promote_types(nothing)],
-        f"{TW}.result_type": [tw.result_type, lambda: tw.result_type(nothing)],
         f"{TW}.split": [lambda: tw.split(v, 0), lambda: tw.split(v, 1, axis=5)],
         f"{TW}.chunk": [lambda: tw.chunk(v, 0), lambda: tw.chunk(v, 2, axis=5)],
         f"{TW}.tensor_split": [
@@ -276,8 +275,7 @@ STATES = {
     f"{TW}.use_deterministic_algorithms": [lambda: tw.use_deterministic_algorithms(1)],
     "tilewright.cuda.manual_seed": [lambda: tw.cuda.manual_seed(-1)],
     "tilewright.cuda.manual_seed_all": [lambda: tw.cuda.manual_seed_all(-1)],
-    f"{TW}.set_default_device": [lambda: tw.set_default_device("x")],
-    f"{TW}.set_device": [lambda: tw.set_device("x")],
+    f"{TW}.set_default_device": [lambda: tw.set_device("x")],
     f"{TW}.set_float32_matmul_precision": [lambda: tw.set_float32_matmul_precision("x")],
     f"{TW}.set_isa": [lambda: tw.set_isa("x")],
     f"{TW}.set_matmul_tuning": [lambda: tw.set_matmul_tuning("x", 1.0)],
