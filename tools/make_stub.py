@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from page_tables import FEATURES, SPELLINGS, make_features, make_spellings
 from stub_signatures import (
     IMPORTS,
     Param,
@@ -27,7 +28,6 @@ from stub_signatures import (
     params,
     parse,
     python_signature,
-    rows,
     spelled,
     type_text,
     with_self,
@@ -37,6 +37,9 @@ from stub_signatures import (
 import tilewright as tw
 from tilewright import _core
 from tilewright._engine.lazy_methods import LazyMethod
+from tilewright.optim.averaged_model import EMA
+from tilewright.optim.fused import FusedOptimizer
+from tilewright.optim.optimizer import Optimizer
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "tilewright"
@@ -425,68 +428,54 @@ def _python_function(name: str, function: Any) -> Iterator[str]:
     yield from overloaded("", name, forms, function.__doc__)
 
 
-# ---- the page of spellings ----
+# ---- the optimizers ----
 
-PAGE = ROOT / "docs" / "from_pytorch.md"
-BEGIN, END = "<!-- spellings: make stub -->", "<!-- end of spellings -->"
+OPTIM = '''"""Optimisers: each step is one native kernel over all parameters of a group."""
 
+# Made by tools/make_stub.py from the modules beside it.
 
-def make_page() -> str:
-    """The page with its tables of spellings."""
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, behind = rest.partition(END)
-    return f"{before}{BEGIN}\n{tables()}\n{END}{behind}"
+from tilewright.optim import lr_scheduler, swa_utils
+{imports}
 
-
-def tables() -> str:
-    """Other libraries' names: of functions, types and arguments, and those that are not there."""
-    return "\n".join(
-        [
-            *_table("here", "function or method", grouped("name", "ours", "theirs")),
-            *_table("here", "type", grouped("dtype", "ours", "theirs")),
-            *_table(
-                "here, in every function that has it",
-                "argument",
-                grouped("argument", "ours", "theirs"),
-            ),
-            *_table(
-                "here, in every function whose first it is",
-                "argument",
-                grouped("first", "ours", "theirs"),
-            ),
-            *_table("function", "argument (here)", arguments_by_function()),
-            *_table("not there", "instead", absent()),
-        ]
-    ).rstrip()
+__all__ = [
+{names}
+]
+'''
 
 
-def _table(left: str, right: str, lines: dict[str, str]) -> list[str]:
-    text = [f"| {key} | {value} |" for key, value in lines.items()]
-    return [f"| {left} | {right} |", "|---|---|", *text, ""]
+def optimizers() -> dict[str, list[type]]:
+    """By module: the public optimisers that it defines, and averages of weights."""
+    found: dict[str, list[type]] = defaultdict(list)
+    for path in sorted((PACKAGE / "optim").glob("[a-z]*.py")):
+        module = import_module(f"tilewright.optim.{path.stem}")
+        for name, value in sorted(vars(module).items()):
+            is_one = isinstance(value, type) and issubclass(value, (Optimizer, EMA))
+            if is_one and value.__module__ == module.__name__ and value is not FusedOptimizer:
+                found[path.stem].append(value)
+                assert value.__name__ == name
+    return found
 
 
-def grouped(kind: str, by: str, of: str) -> dict[str, str]:
-    """Rows of a kind: what one column has for each value of another."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for row in rows(kind):
-        found[f"`{row[by]}`"].append(f"`{row[of]}`")
-    return {key: ", ".join(values) for key, values in found.items()}
+def make_optim() -> str:
+    """The package's `__init__`: a new optimiser is there once its module is."""
+    modules = {stem: [value.__name__ for value in values] for stem, values in optimizers().items()}
+    imports = [
+        f"from tilewright.optim.{stem} import {', '.join(names)}" for stem, names in modules.items()
+    ]
+    names = ["lr_scheduler", "swa_utils", *(name for each in modules.values() for name in each)]
+    names.sort(key=lambda name: (not name.isupper(), name[0].islower(), name))
+    listed = "\n".join(f'    "{name}",' for name in names)
+    return OPTIM.format(imports="\n".join(imports), names=listed)
 
 
-def arguments_by_function() -> dict[str, str]:
-    found: dict[str, list[str]] = defaultdict(list)
-    for row in rows("argument of"):
-        if row["library"] != "tilewright" and row["theirs"] != row["ours"]:
-            found[f"`{row['function']}`"].append(f"`{row['theirs']}` (`{row['ours']}`)")
-    return {key: ", ".join(values) for key, values in found.items()}
-
-
-def absent() -> dict[str, str]:
-    return {
-        f"`{'x.' * (row['function'] == 'Tensor')}{row['theirs']}`": row["note"]
-        for row in rows("absent")
-    }
+def fused_names() -> list[str]:
+    """Those whose steps are rows of updates.inc."""
+    return [
+        value.__name__
+        for values in optimizers().values()
+        for value in values
+        if issubclass(value, FusedOptimizer)
+    ]
 
 
 MADE: dict[Path, Callable[[], str]] = {
@@ -494,7 +483,9 @@ MADE: dict[Path, Callable[[], str]] = {
     PACKAGE / "_names.pyi": make_names,
     PACKAGE / "linalg/__init__.pyi": lambda: make_package(import_module("tilewright.linalg")),
     PACKAGE / "special/__init__.pyi": lambda: make_package(import_module("tilewright.special")),
-    PAGE: make_page,
+    PACKAGE / "optim/__init__.py": make_optim,
+    SPELLINGS: make_spellings,
+    FEATURES: lambda: make_features(fused_names()),
 }
 
 

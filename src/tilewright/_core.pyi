@@ -4221,6 +4221,22 @@ def active_device() -> str:
     """Device on which this thread makes tensors."""
 def active_isa() -> str:
     """Instruction set of the kernels that this thread uses."""
+def adabelief_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    exp_avg_vars: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    beta1: float=0.9,
+    beta2: float=0.999,
+    eps: float=1e-16,
+    weight_decay: float=0.0,
+    decoupled: _Bool=False,
+    maximize: _Bool=False,
+) -> None:
+    """AdaBelief on all params in place. Source: Zhuang et al., AdaBelief optimizer: ..."""
 def adadelta_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
