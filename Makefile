@@ -149,7 +149,7 @@ format: $(VENV)/.dev  ## rewrite all sources in the project's format
 	$(BIN)/ruff format $(PY_FILES)
 	$(BIN)/ruff check --fix $(PY_FILES)
 
-stub: build  ## regenerate the type stub of the native module
+stub: build  ## regenerate the type stubs, and the tables of docs/from_pytorch.md
 	$(BIN)/python tools/make_stub.py
 
 clean:  ## remove what was built

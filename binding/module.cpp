@@ -46,6 +46,7 @@ NB_MODULE(_core, m) {
   bind_split(m);
   bind_tensor_methods(m);
   bind_tensor_spellings(m);
+  bind_spellings(m);
   bind_autograd(m);
   bind_capture(m);
   bind_module_state(m);

@@ -11,6 +11,7 @@ void bind_ops(nb::module_& module);
 void bind_split(nb::module_& module);
 void bind_tensor_methods(nb::module_& module);
 void bind_tensor_spellings(nb::module_& module);
+void bind_spellings(nb::module_& module);
 void bind_autograd(nb::module_& module);
 void bind_capture(nb::module_& module);
 void bind_runtime(nb::module_& module);

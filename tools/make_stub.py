@@ -1,25 +1,48 @@
-"""Writes the type stub of the extension module, src/tilewright/_core.pyi, from the module itself.
+"""Writes the type stubs, _core.pyi and others, from the modules themselves.
 
-Functions keep their signatures; what these do not know (operators, and types that C++ calls
-`object`) stands here.
+Functions keep their signatures, and have overloads for the spellings of other libraries. What these
+do not know (operators, and types that C++ calls `object`) stands here.
 """
 
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 import sys
-import textwrap
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
+from page_tables import FEATURES, SPELLINGS, make_features, make_spellings
+from stub_signatures import (
+    IMPORTS,
+    Param,
+    documented,
+    first_line,
+    forms,
+    other_forms,
+    overloaded,
+    params,
+    parse,
+    python_signature,
+    spelled,
+    type_text,
+    with_self,
+    without_shadows,
+)
+
+import tilewright as tw
 from tilewright import _core
 from tilewright._engine.lazy_methods import LazyMethod
+from tilewright.optim.averaged_model import EMA
+from tilewright.optim.fused import FusedOptimizer
+from tilewright.optim.optimizer import Optimizer
 
-STUB = Path(__file__).parent.parent / "src" / "tilewright" / "_core.pyi"
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "tilewright"
 
 HEADER = '''"""The engine: tensors, ops, gradients, kernels. Made by tools/make_stub.py."""
 
@@ -51,30 +74,6 @@ class _Array(Protocol):
 _Operand: TypeAlias = Tensor | _Number | _Array
 '''
 
-# What annotations name.
-IMPORTS = {
-    "from tilewright._engine.device_names import device as _Device",
-    "from tilewright._engine.element_count import ElementCount as _ElementCount",
-}
-
-LINE_WIDTH = 100
-
-# Words of the binding's annotations, where Python has a better name. The second column is for
-# results.
-TYPES = {
-    r"Tensor \| bool \| int \| float \| complex": ("_Operand", "Tensor"),
-    r"bool \| int \| float \| complex": ("_Number", "_Number"),
-    r"\bbool\b": ("_Bool", "_Bool"),  # the module has functions and types of these names
-    r"\bcomplex\b": ("_Complex", "_Complex"),
-    r"\bdtype\b": ("_DTypeLike", "_DType"),
-    r"^int \| Sequence\[int\]$": ("int | Sequence[int]", "tuple[int, ...]"),
-    r"^object \| None$": ("object", "Any"),
-    r"^object$": ("object", "Any"),
-    r"^Callable$": ("Callable[..., Any]", "Callable[..., Any]"),
-    r"^dict$": ("dict[str, Any]", "dict[str, Any]"),
-    r"^list$": ("list[Any]", "list[dict[str, Any]]"),
-    r"^tuple$": ("tuple[Any, ...]", "tuple[Any, ...]"),
-}
 
 # Each also reflected and in place.
 BINARY = (
@@ -208,12 +207,18 @@ class _Submitter:
 
 
 def main() -> int:
-    """Writes the stub; with --check only says whether it is up to date."""
-    text = make_stub()
+    """Writes the stubs; with --check only says whether they are up to date."""
+    made = {path: make() for path, make in MADE.items()}
+    stale = [path for path, text in made.items() if not is_current(path, text)]
     if "--check" in sys.argv[1:]:
-        return 0 if STUB.exists() and STUB.read_text(encoding="utf-8") == text else 1
-    STUB.write_text(text, encoding="utf-8")
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(made[path], encoding="utf-8")
     return 0
+
+
+def is_current(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text
 
 
 def make_stub() -> str:
@@ -221,7 +226,7 @@ def make_stub() -> str:
     names = sorted(vars(_core))
     classes = _classes()
     header = HEADER.format(imports="\n".join(sorted(IMPORTS)))
-    lines = [header, *classes, *_dtypes(names), *_errors(names), ""]
+    lines = [header, *classes, *_values(names), *_errors(names), ""]
     for name in names:
         value = getattr(_core, name)
         if hasattr(value, "__nb_signature__"):
@@ -229,8 +234,10 @@ def make_stub() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _dtypes(names: list[str]) -> list[str]:
-    return [f"{name}: _DType" for name in names if type(getattr(_core, name)) is _core.dtype] + [""]
+def _values(names: list[str]) -> list[str]:
+    types = {_core.dtype: "_DType", dict: "dict[str, str]"}
+    told = ((name, types.get(type(getattr(_core, name)))) for name in names)
+    return [*(f"{name}: {text}" for name, text in told if text), ""]
 
 
 def _errors(names: list[str]) -> Iterator[str]:
@@ -257,11 +264,11 @@ def _classes() -> list[str]:
         MODULE_CALL,
         PAIR,
         "class Tensor:",
-        f'    """{_first_line(_core.Tensor.__doc__)}"""',
+        f'    """{first_line(_core.Tensor.__doc__)}"""',
         "",
         "    def __new__(cls, x: Any) -> Self: ...",
-        *(_without_shadows(f"    {operator}") for operator in OPERATORS),
-        *map(_without_shadows, _members(_core.Tensor)),
+        *(without_shadows(f"    {operator}") for operator in OPERATORS),
+        *map(without_shadows, _members(_core.Tensor)),
         "",
         *SCHEDULER,
         "",
@@ -269,18 +276,10 @@ def _classes() -> list[str]:
     return lines
 
 
-def _without_shadows(line: str) -> str:
-    """A line of the class with int and float by names that no method hides."""
-    if line.lstrip().startswith('"""'):
-        return line
-    line = re.sub(r"(?<!def )\bint\b", "_Int", line)
-    return re.sub(r"(?<!def )\bfloat\b", "_Float", line)
-
-
 def _class(cls: type) -> list[str]:
     return [
         f"class {cls.__name__}:",
-        f'    """{_first_line(cls.__doc__)}"""',
+        f'    """{first_line(cls.__doc__)}"""',
         "",
         *_members(cls),
         "",
@@ -297,151 +296,197 @@ def _members(cls: type) -> Iterator[str]:
             yield from _python_method(name, getattr(cls, name))
 
 
-class _Words:
-    """An annotation as it will be written."""
-
-    def __init__(self, told: str) -> None:
-        self.told = told
-
-    def __repr__(self) -> str:
-        return self.told
-
-
 def _python_method(name: str, function: Any) -> Iterator[str]:
     """A function of the package as a method: its first parameter is self."""
-    told = inspect.signature(function)
-    home = inspect.getmodule(inspect.unwrap(function))
-
-    def annotation(text: str, column: int) -> _Words:
-        text = re.sub(r"\b(_\w+)\b", lambda m: _alias_text(getattr(home, m[1])), text)
-        return _Words(_type(text.replace("tw.", ""), column))
-
-    given = [p.replace(annotation=annotation(p.annotation, 0)) for p in told.parameters.values()]
-    given[0] = given[0].replace(name="self", annotation=inspect.Parameter.empty)
-    result = annotation(told.return_annotation, 1)
-    if result.told.endswith("Result"):
-        owner = getattr(home, result.told).__module__
-        IMPORTS.add(f"from {owner} import {result.told} as _{result.told}")
-        result = _Words(f"_{result.told}")
-    text = str(told.replace(parameters=given, return_annotation=result))
-    yield from _documented(f"    def {name}{text}:", function.__doc__)
-
-
-def _alias_text(alias: Any) -> str:
-    return str(alias).replace("collections.abc.", "")
+    parameters, result = python_signature(function)
+    others = getattr(function, "other_arguments", {})
+    parameters, others = with_self(parameters, others)
+    forms = [(each, result) for each in spelled(parameters, others)]
+    yield from overloaded("    ", name, forms, function.__doc__)
 
 
 def _property(name: str, value: property) -> Iterator[str]:
-    (getter,) = _parse(value.fget)
-    result = _type(ast.unparse(getter.returns), column=1)
+    (getter,) = parse(value.fget)
+    result = type_text(ast.unparse(getter.returns), column=1)
     yield "    @property"
-    head = f"    def {name}(self) -> {result}:"
-    yield from _documented(head, value.__doc__ or value.fget.__nb_signature__[0][1])
+    doc = value.__doc__ or value.fget.__nb_signature__[0][1]
+    yield from documented("    ", name, [Param("self")], result, doc)
     if value.fset is not None:
-        (setter,) = _parse(value.fset)
+        (setter,) = parse(value.fset)
         arguments = [*setter.args.posonlyargs, *setter.args.args]
-        given = _type(ast.unparse(arguments[1].annotation))
+        given = type_text(ast.unparse(arguments[1].annotation))
         yield f"    @{name}.setter"
         yield f"    def {name}(self, value: {given}, /) -> None: ..."
 
 
 def _function(function: Any, method: bool = False) -> list[str]:
     lines = []
-    indent = "    " if method else ""
-    extents_at = getattr(function, "extents_at", None)
+    # A function may stand under other libraries' names as well; setters have no name.
+    name, indent = function.__name__, "    " if method else ""
     for node, doc in zip(
-        _parse(function), (entry[1] for entry in function.__nb_signature__), strict=True
+        parse(function), (entry[1] for entry in function.__nb_signature__), strict=True
     ):
-        arguments = node.args
-        variable = [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
-        for argument in (
-            *arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *variable
-        ):  # fmt: skip
-            if argument.arg != "self":
-                told = ast.unparse(argument.annotation) if argument.annotation else "object"
-                argument.annotation = _name(_type(told))
         told = ast.unparse(node.returns)
         in_place = node.name.endswith("_") and "__" not in node.name
         if method and in_place and told in ("object", "Tensor"):
             result = "Self"
         else:
-            result = _type(told, column=1)
-        # A function may stand under other libraries' names as well; setters have no name.
-        name = node.name if node.name.startswith("__") else function.__name__
-        head = f"{indent}def {name}({ast.unparse(arguments)}) -> {result}:"
-        if extents_at is None:
-            lines += _documented(head, doc)
-            continue
-        lines += [f"{indent}@overload", *_documented(head, doc), f"{indent}@overload"]
-        _spread(arguments, extents_at)
-        head = f"{indent}def {name}({ast.unparse(arguments)}) -> {result}:"
-        lines += _documented(head, None)
+            result = type_text(told, column=1)
+        own = node.name if node.name.startswith("__") else name
+        found = [(form, result) for form in forms(function, params(node.args))]
+        if not own.startswith("_"):
+            found += other_forms(own, method)
+        lines += overloaded(indent, own, found, doc)
     return lines
 
 
-def _spread(arguments: ast.arguments, at: int) -> None:
-    """The extents one by one, and what follows them by name alone."""
-    arguments.vararg = ast.arg(arguments.args[at].arg, _name("int"))
-    behind = arguments.args[at + 1 :]
-    defaults = arguments.defaults[len(arguments.defaults) - len(behind) :] if behind else []
-    arguments.kwonlyargs = [*behind, *arguments.kwonlyargs]
-    arguments.kw_defaults = [*defaults, *arguments.kw_defaults]
-    arguments.args = arguments.args[:at]
-    arguments.defaults = []
+# ---- the package's own names ----
+
+NAMES = '''"""{title} Made by tools/make_stub.py."""
+
+# ruff: noqa
+# fmt: off
+
+{header}
+{imports}
+
+{lines}
+'''
+OF_FUNCTIONS = """import builtins
+from collections.abc import Sequence
+from typing import Any, TypeAlias, overload
+
+from tilewright._core import Generator, Tensor, ValuesAndIndices, _DType, _DTypeLike
+
+_Bool: TypeAlias = builtins.bool
+_Int: TypeAlias = builtins.int
+_Float: TypeAlias = builtins.float
+"""
 
 
-def _name(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+def make_names() -> str:
+    """The stub of what the package's `__init__` finds by its lists, which it takes at once."""
+    homes: dict[str, list[str]] = defaultdict(list)
+    imports = [f"from tilewright import {name} as {name}" for name in tw._SUBMODULES]
+    lines: list[str] = []
+    for name, home in tw._LAZY.items():
+        value = getattr(tw, name)
+        if has_other_arguments(value):
+            lines += _python_function(name, value)
+        else:
+            homes[home].append(name)
+    for name, ours in _core._other_names.items():
+        if has_other_arguments(value := getattr(tw, name)):
+            lines += _python_function(name, value)
+        else:
+            imports.append(f"from tilewright._core import {ours} as _{ours}")
+            lines.append(f"{name} = _{ours}")
+    lines += [f"{name} = Tensor.{name}" for name in tw._AS_FUNCTIONS]
+    for home in sorted(homes):
+        imports += [f"from {home} import {name} as {name}" for name in sorted(homes[home])]
+    types = [f"{name}: _DType" for name in _core._other_dtypes]
+    title = "What `import tilewright` names beside the engine's functions."
+    return _names_text(title, imports, lines, types)
 
 
-def _parse(function: Any) -> list[Any]:
-    """nanobind's signatures as syntax trees, with the defaults put in."""
-    nodes = []
-    for signature, _, defaults in function.__nb_signature__:
-        text = signature
-        # From the last on, so that \\1 is not taken for the start of \\10.
-        for i in reversed(range(len(defaults or ()))):
-            text = text.replace(f"\\{i}", _default(defaults[i]))
-        text = text.replace("def (", "def _(")
-        nodes += ast.parse(f"{text}: ...").body
-    return nodes
+def make_package(package: ModuleType) -> str:
+    """The stub of a package whose `__init__` imports functions that take other names."""
+    source = Path(str(package.__file__)).read_text(encoding="utf-8")
+    imports, lines, rest = [], [], []
+    for node in ast.parse(source).body[1:]:
+        if not isinstance(node, ast.ImportFrom):
+            rest.append(ast.unparse(node))
+        elif node.module != "__future__":
+            (alias,) = node.names
+            name = alias.asname or alias.name
+            value = getattr(package, name)
+            if has_other_arguments(value):
+                lines += _python_function(name, value)
+            else:
+                imports.append(ast.unparse(node))
+    return _names_text(f"The names of {package.__name__}.", imports, lines, rest)
 
 
-def _default(value: Any) -> str:
-    return repr(value) if value is None or isinstance(value, (bool, int, float, str)) else "..."
+def _names_text(title: str, imports: list[str], functions: list[str], rest: list[str]) -> str:
+    """`rest` stands as it is."""
+    lines = [*map(without_shadows, functions), *rest]
+    body = "\n".join(lines)
+    needed = {line for line in IMPORTS if re.search(rf"\b{line.split()[-1]}\b", body)}
+    imports = sorted({*imports, *needed})
+    text = "\n".join(imports)
+    return NAMES.format(title=title, header=OF_FUNCTIONS, imports=text, lines=body)
 
 
-def _type(told: str, column: int = 0) -> str:
-    text = re.sub(r"collections\.abc\.|tilewright\._core\.|typing\.|os\.", "", told)
-    text = text.replace("None | None", "None")
-    for words, names in TYPES.items():
-        text = re.sub(words, names[column], text)
-    return text
+def has_other_arguments(value: Any) -> bool:
+    """Whether it is a function written in Python that other libraries' names call as well."""
+    return isinstance(value, FunctionType) and bool(getattr(value, "other_arguments", None))
 
 
-def _documented(head: str, doc: str | None) -> Iterator[str]:
-    """A function's head and the first sentence of its documentation."""
-    indent = head[: len(head) - len(head.lstrip())]
-    told = doc is not None and not doc.startswith("(")  # nanobind's stand-in where there is none
-    end = "" if told else " ..."
-    shown = _without_shadows(head) if indent else head  # as the class will have it
-    if len(shown) + len(end) <= LINE_WIDTH:
-        yield head + end
-    else:
-        opening, _, rest = head.partition("(")
-        parameters, _, closing = rest.rpartition(") -> ")
-        yield f"{opening}("
-        # Commas within brackets belong to a type.
-        yield from (f"{indent}    {part}," for part in re.split(r", (?![^\[]*\])", parameters))
-        yield f"{indent}) -> {closing}{end}"
-    if told:
-        yield f'{indent}    """{_first_line(doc)}"""'
+def _python_function(name: str, function: Any) -> Iterator[str]:
+    parameters, result = python_signature(function)
+    forms = [(each, result) for each in spelled(parameters, function.other_arguments)]
+    yield from overloaded("", name, forms, function.__doc__)
 
 
-def _first_line(doc: str | None) -> str:
-    """A docstring's first paragraph, on one line."""
-    text = " ".join((doc or "").strip().partition("\n\n")[0].split())
-    return textwrap.shorten(text, LINE_WIDTH - 16, placeholder=" ...")
+# ---- the optimizers ----
+
+OPTIM = '''"""Optimisers: each step is one native kernel over all parameters of a group."""
+
+# Made by tools/make_stub.py from the modules beside it.
+
+from tilewright.optim import lr_scheduler, swa_utils
+{imports}
+
+__all__ = [
+{names}
+]
+'''
+
+
+def optimizers() -> dict[str, list[type]]:
+    """By module: the public optimisers that it defines, and averages of weights."""
+    found: dict[str, list[type]] = defaultdict(list)
+    for path in sorted((PACKAGE / "optim").glob("[a-z]*.py")):
+        module = import_module(f"tilewright.optim.{path.stem}")
+        for name, value in sorted(vars(module).items()):
+            is_one = isinstance(value, type) and issubclass(value, (Optimizer, EMA))
+            if is_one and value.__module__ == module.__name__ and value is not FusedOptimizer:
+                found[path.stem].append(value)
+                assert value.__name__ == name
+    return found
+
+
+def make_optim() -> str:
+    """The package's `__init__`: a new optimiser is there once its module is."""
+    modules = {stem: [value.__name__ for value in values] for stem, values in optimizers().items()}
+    imports = [
+        f"from tilewright.optim.{stem} import {', '.join(names)}" for stem, names in modules.items()
+    ]
+    names = ["lr_scheduler", "swa_utils", *(name for each in modules.values() for name in each)]
+    names.sort(key=lambda name: (not name.isupper(), name[0].islower(), name))
+    listed = "\n".join(f'    "{name}",' for name in names)
+    return OPTIM.format(imports="\n".join(imports), names=listed)
+
+
+def fused_names() -> list[str]:
+    """Those whose steps are rows of updates.inc."""
+    return [
+        value.__name__
+        for values in optimizers().values()
+        for value in values
+        if issubclass(value, FusedOptimizer)
+    ]
+
+
+MADE: dict[Path, Callable[[], str]] = {
+    PACKAGE / "_core.pyi": make_stub,
+    PACKAGE / "_names.pyi": make_names,
+    PACKAGE / "linalg/__init__.pyi": lambda: make_package(import_module("tilewright.linalg")),
+    PACKAGE / "special/__init__.pyi": lambda: make_package(import_module("tilewright.special")),
+    PACKAGE / "optim/__init__.py": make_optim,
+    SPELLINGS: make_spellings,
+    FEATURES: lambda: make_features(fused_names()),
+}
 
 
 if __name__ == "__main__":

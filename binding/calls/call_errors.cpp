@@ -1,6 +1,7 @@
 // The wording of what a call raises, in the name of what users called.
 #include "binding/calls/call_errors.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "binding/tensor/casters.h"
@@ -9,6 +10,53 @@
 namespace tw::binding {
 
 namespace {
+
+// Functions made of another op, whose messages are theirs as well.
+constexpr Alias kParts[] = {
+    {"bernoulli", "uniform"},
+    {"cauchy_", "cauchy"},
+    {"clip", "maximum"},
+    {"clip", "minimum"},
+    {"column_stack", "concat"},
+    {"dot", "matmul"},
+    {"dstack", "concat"},
+    {"expand", "broadcast_to"},
+    {"expand_as", "broadcast_to"},
+    {"exponential_", "exponential"},
+    {"full_like", "full"},
+    {"geometric_", "geometric"},
+    {"hstack", "concat"},
+    {"log_normal_", "log_normal"},
+    {"normal_", "normal"},
+    {"ones", "full"},
+    {"ones_like", "full"},
+    {"rand", "uniform"},
+    {"randint_like", "randint"},
+    {"randn", "normal"},
+    {"random_", "randint"},
+    {"repeat_interleave", "repeat"},
+    {"reshape_as", "reshape"},
+    {"set_matmul_tuning", "tune"},
+    {"std", "var"},
+    {"t", "mT"},
+    {"tensor", "asarray"},
+    {"transpose", "permute_dims"},
+    {"uniform_", "uniform"},
+    {"view", "reshape"},
+    {"view_as", "reshape"},
+    {"vstack", "concat"},
+    {"zero_", "fill_"},
+    {"zeros", "full"},
+    {"zeros_like", "zeros"},
+};
+
+// Whether an op named `part` speaks for `function`, which is made of it or is it by another name.
+bool is_part_of(std::string_view part, std::string_view function) {
+  const std::string_view ours = own_name_of(function);
+  return part == ours || std::any_of(std::begin(kParts), std::end(kParts), [=](const Alias& row) {
+           return part == row.ours && (function == row.other || ours == row.other);
+         });
+}
 
 // nanobind's refusal of a call, of which users would have to read C++ signatures.
 bool is_refused_call(PyObject* error) {

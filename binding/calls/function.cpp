@@ -63,18 +63,6 @@ void learn_keywords(FunctionObject* self) {
 PyObject* call_bound(FunctionObject* self, PyObject* const* args, std::size_t count,
                      PyObject* keywords);
 
-// Keywords that the method has beside the function's.
-struct MethodKeyword {
-  std::string_view function;
-  const char* keyword;
-};
-constexpr MethodKeyword kMethodKeywords[] = {
-    {"add", "alpha"},         {"sub", "alpha"},
-    {"subtract", "alpha"},    {"divide", "rounding_mode"},
-    {"div", "rounding_mode"}, {"true_divide", "rounding_mode"},
-    {"round", "decimals"},    {"nonzero", "as_tuple"},
-};
-
 bool takes_tensors(PyObject* const* args, std::size_t count, PyObject* keywords) {
   const std::size_t all = count + (keywords ? std::size_t(PyTuple_GET_SIZE(keywords)) : 0);
   return std::any_of(args, args + all, is_tensor);
@@ -100,10 +88,8 @@ PyObject* call_otherwise(FunctionObject* self, PyObject* const* args, std::size_
     return PyObject_Vectorcall(
         nb::module_::import_("tilewright._arrays.creation").attr("normal_about").ptr(), args, count,
         keywords);
-  for (const MethodKeyword& row : kMethodKeywords)
-    if (name == row.function && count && is_tensor(args[0]) && keywords &&
-        contains(keywords, row.keyword))
-      return PyObject_VectorcallMethod(self->name, args, count, keywords);
+  if (count && is_tensor(args[0]) && keywords && names_method_argument(name, keywords))
+    return PyObject_VectorcallMethod(self->name, args, count, keywords);
   return nullptr;
 }
 
@@ -348,11 +334,23 @@ PyObject* get_extents_at(PyObject* object, void*) {
   return shape ? PyLong_FromSize_t(shape->at) : Py_NewRef(Py_None);
 }
 
+// {"dim": "axis"}: names that other libraries have for its arguments, and ours.
+PyObject* get_other_arguments(PyObject* object, void*) {
+  FunctionObject* self = as_function(object);
+  try {
+    learn_keywords(self);
+    return self->keywords->aliases().release().ptr();
+  } catch (...) {
+    return raise_current();
+  }
+}
+
 PyGetSetDef attributes[] = {{"__name__", get_name, nullptr, nullptr, nullptr},
                             {"__doc__", get_documentation, nullptr, nullptr, nullptr},
                             {"__signature__", get_signature, nullptr, nullptr, nullptr},
                             {"__nb_signature__", get_native_signature, nullptr, nullptr, nullptr},
                             {"extents_at", get_extents_at, nullptr, nullptr, nullptr},
+                            {"other_arguments", get_other_arguments, nullptr, nullptr, nullptr},
                             {"__module__", get_module, nullptr, nullptr, nullptr},
                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMemberDef members[] = {
@@ -384,7 +382,7 @@ bool is_native(nb::handle value) {
 }
 
 bool has_own(nb::handle type, const std::string& name) {
-  return nb::cast<nb::dict>(type.attr("__dict__").attr("copy")()).contains(name.c_str());
+  return PyMapping_HasKeyString(type.attr("__dict__").ptr(), name.c_str());
 }
 
 FunctionObject* make_function(nb::handle owner, const std::string& name,
@@ -548,9 +546,14 @@ void present_functions(nb::module_& module) {
     else if (is_native(value))
       names[key] = presented(value, nb::handle(), public_name(name), name);
   }
+  const nb::handle type(reinterpret_cast<PyObject*>(tensor_type));
+  nb::dict elsewhere;  // of what is no op
   for (const Alias& row : other_names())
-    if (copy.contains(row.ours))
-      names[row.other] = alias(copy[row.ours], nb::handle(), row.other, row.other);
+    if (const OpRecord* op = find_record(row.ours); op && (op->flags & kFunction))
+      names[row.other] = presented(*op, nb::handle(), row.other, row.other);
+    else if (!nb::hasattr(type, row.other))
+      elsewhere[row.other] = row.ours;
+  module.attr("_other_names") = elsewhere;
 }
 
 }  // namespace tw::binding

@@ -1,5 +1,7 @@
 // Functions around ops that are no ops themselves, or return other things than tensors.
+#include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "binding/tensor/casters.h"
 #include "binding/tensor/interchange.h"
@@ -15,6 +17,7 @@
 #include "core/ops/random/random.h"
 #include "core/ops/engine/records.h"
 #include "core/runtime/device.h"
+#include "core/runtime/signature.h"
 #include "core/tensor/access.h"
 
 namespace tw::binding {
@@ -160,6 +163,32 @@ nb::dict describe_record(const OpRecord& op) {
   return out;
 }
 
+// A row of updates.inc as optimizers read it: its states' names, its settings with their defaults,
+// None where a call must give them.
+nb::dict describe_update(const std::string& name) {
+  const auto& records = op_records();
+  const auto op = std::find_if(records.begin(), records.end(),
+                               [&](const OpRecord* each) { return name == each->name; });
+  if (op == records.end()) fail(ErrorKind::value, "no step '", name, "'");
+  nb::list states;
+  nb::dict settings;
+  for (const Parameter& parameter : signature_of(**op).parameters) {
+    const char* own = parameter.name.c_str();
+    if (parameter.kind == ParameterKind::tensors && parameter.slot >= 2) states.append(own);
+    if (!parameter.is_attribute()) continue;
+    if (!parameter.has_default)
+      settings[own] = nb::none();
+    else if (parameter.kind == ParameterKind::flag)
+      settings[own] = parameter.default_text == "True";
+    else
+      settings[own] = std::stod(parameter.default_text);
+  }
+  nb::dict row;
+  row["states"] = states;
+  row["settings"] = settings;
+  return row;
+}
+
 void bind_key_value_cache(nb::module_& m) {
   m.def(
       "_append_rows",
@@ -201,6 +230,8 @@ void bind_ops(nb::module_& m) {
         return records;
       },
       "All ops: name, signature, help, where they are shown, and which parts they have.");
+  m.def("_update_row", describe_update, "name"_a,
+        "Names of an optimizer step's states, and its settings by name.");
   m.def("_vdot", vdot, "x1"_a, "x2"_a);
   bind_shapes(m);
 }

@@ -6,6 +6,7 @@
 
 #include "binding/tensor/casters.h"
 #include "binding/calls/documentation.h"
+#include "binding/calls/spellings.h"
 #include "binding/tensor/interchange.h"
 #include "binding/tensor/text.h"
 #include "core/autograd/node.h"
@@ -527,12 +528,10 @@ bool takes_tensor_first(const OpRecord& op) {
 }
 
 bool is_method(const OpRecord& op) {
-  // x.equal(y) is one truth, x.repeat(2, 3) tiles, x.take counts elements of the flat tensor,
   // x.unfold is a view, x.where(condition, y) chooses from x, and x.real is no call.
-  constexpr std::string_view kOthers[] = {"equal", "imag",   "real", "repeat",
-                                          "take",  "unfold", "where"};
+  constexpr std::string_view kOthers[] = {"imag", "real", "unfold", "where"};
   if (!(op.flags & kFunction)) return op.flags & kMethod;
-  return takes_tensor_first(op) &&
+  return takes_tensor_first(op) && !is_absent_method(op.name) &&
          std::find(std::begin(kOthers), std::end(kOthers), op.name) == std::end(kOthers);
 }
 

@@ -1,225 +1,129 @@
-// The tables of spellings, and the rewriting of calls that use them.
+// The rows of spellings.inc as arrays, and the rewriting of calls that use them.
 #include "binding/calls/spellings.h"
 
 #include <algorithm>
-#include <set>
+#include <array>
 
 #include "core/base/error.h"
+#include "binding/module.h"
 #include "binding/tensor/text.h"
 
 namespace tw::binding {
 
-struct OwnAlias {
-  const char *function, *other, *ours;
-};
+using namespace nb::literals;
 
 namespace {
 
-constexpr ShapeArgument kShapeArguments[] = {
-    {"empty", false, 0},        {"ones", false, 0},         {"zeros", false, 0},
-    {"rand", false, 0},         {"randn", false, 0},        {"reshape", false, 1},
-    {"permute_dims", false, 1}, {"broadcast_to", false, 1}, {"permute", false, 1},
-    {"reshape", true, 1},       {"view", true, 1},          {"permute_dims", true, 1},
-    {"permute", true, 1},       {"broadcast_to", true, 1},  {"expand", true, 1},
-    {"flip", true, 1},          {"tile", true, 1},          {"transpose", false, 1, 3},
-    {"transpose", true, 1, 3},  // two are a pair to swap
+// A name that one function's argument has in another library.
+struct ArgumentOf {
+  const char *function, *other, *ours;
 };
 
-// The same argument under PyTorch's or NumPy's name, for every function that has ours.
-constexpr Alias kAliases[] = {
-    {"dim", "axis"},
-    {"dims", "axis"},
-    {"dims", "axes"},
-    {"dims", "repetitions"},
-    {"reps", "repetitions"},
-    {"shifts", "shift"},
-    {"keepdim", "keepdims"},
-    {"dim0", "axis0"},
-    {"dim1", "axis1"},
-    {"dim2", "axis2"},
-    {"diagonal", "k"},
-    {"start_dim", "start_axis"},
-    {"end_dim", "end_axis"},
-    {"ddof", "correction"},
-    {"size", "shape"},
-    {"shape", "size"},
-    {"input", "x"},
-    {"input", "a"},
-    {"input", "x1"},
-    {"input", "logits"},
-    {"input", "probabilities"},
-    {"input", "p"},
-    {"target", "targets"},
-    {"target", "y"},
-    {"other", "b"},
-    {"other", "x2"},
-    {"tensors", "arrays"},
-    {"a_min", "min"},
-    {"a_max", "max"},
-    {"decimals", "ndigits"},
-    {"value", "src"},
-    {"split_size", "split_size_or_sections"},
-    {"indices", "indices_or_sections"},
-    {"sections", "indices_or_sections"},
-    {"steps", "num"},
-    {"end", "stop"},
-};
-
-// Those come before the names above.
-constexpr OwnAlias kOwnAliases[] = {
-    {"where", "condition", "a"},
-    {"where", "input", "b"},
-    {"where", "x", "b"},
-    {"where", "other", "c"},
-    {"where", "y", "c"},
-    {"pow", "exponent", "b"},
-    {"float_power", "exponent", "b"},
-    {"eye", "n", "n_rows"},
-    {"eye", "m", "n_cols"},
-    {"searchsorted", "sorted_sequence", "x1"},
-    {"searchsorted", "input", "x2"},
-    {"searchsorted", "values", "x2"},
-    {"one_hot", "tensor", "indices"},
-    {"quantile", "method", "interpolation"},
-    {"nanquantile", "method", "interpolation"},
-    {"transpose", "axes", "axis0"},
-    {"split", "tensor", "x"},
-    {"tensor", "data", "obj"},
-    {"view", "dtype", "shape"},
-    // add(x, b=y, alpha=2) becomes a call of the method, which has PyTorch's name alone.
-    {"add", "b", "other"},
-    {"subtract", "b", "other"},
-    {"sub", "b", "other"},
-};
-
-// Where PyTorch's keyword means something else than its place in the tables above would make it.
+// Where PyTorch's keyword means something else than its place in the tables would make it.
 struct Difference {
   const char *function, *keyword;
-  const char* unless;  // a keyword beside which nothing differs, or null
+  const char* unless;  // a keyword beside which nothing differs, or ""
   const char* remedy;
 };
-constexpr char kDivisor[] =
-    "PyTorch divides by n - 1 unless told otherwise, here it is n: write axis=, and correction=1 "
-    "for PyTorch's result";
-constexpr char kUnbiased[] = "write correction=1 for unbiased=True, correction=0 for False";
+
+constexpr Alias kNames[] = {
+#define TW_NAME(library, theirs, ours) {theirs, ours},
+#include "binding/calls/spellings.inc"
+};
+constexpr Cast kCasts[] = {
+#define TW_DTYPE(theirs, ours) {theirs, DType::ours},
+#define TW_CAST(theirs, ours) {theirs, DType::ours},
+#include "binding/calls/spellings.inc"
+};
+constexpr ArgumentOf kArgumentsOf[] = {
+#define TW_ARGUMENT_OF(function, library, theirs, ours) {function, theirs, ours},
+#include "binding/calls/spellings.inc"
+};
+constexpr Alias kFirstArguments[] = {
+#define TW_FIRST(library, theirs, ours) {theirs, ours},
+#include "binding/calls/spellings.inc"
+};
+constexpr Alias kArguments[] = {
+#define TW_ARGUMENT(library, theirs, ours) {theirs, ours},
+#include "binding/calls/spellings.inc"
+};
+constexpr ShapeArgument kShapeArguments[] = {
+#define TW_EXTENTS(form, function, at, least) \
+  {function, std::string_view(#form) == "method", at, least},
+#include "binding/calls/spellings.inc"
+};
+constexpr Alias kPairs[] = {
+#define TW_PAIR(function, op) {function, op},
+#include "binding/calls/spellings.inc"
+};
+constexpr Alias kMethodArguments[] = {
+#define TW_METHOD_ARGUMENT(function, argument) {argument, function},
+#include "binding/calls/spellings.inc"
+};
 constexpr Difference kDifferences[] = {
-    {"std", "dim", "correction", kDivisor},
-    {"var", "dim", "correction", kDivisor},
-    {"std", "unbiased", nullptr, kUnbiased},
-    {"var", "unbiased", nullptr, kUnbiased},
+#define TW_DIFFERENCE(function, theirs, unless, remedy) {function, theirs, unless, remedy},
+#include "binding/calls/spellings.inc"
+};
+struct Absent {
+  std::string_view owner;
+  const char *name, *remedy;
+};
+constexpr Absent kAbsent[] = {
+#define TW_ABSENT(owner, theirs, remedy) {#owner, theirs, remedy},
+#include "binding/calls/spellings.inc"
 };
 
-// Functions that give values and indices where PyTorch's `dim` is given, and values for `axis`.
-constexpr Alias kWithIndices[] = {
-    {"max", "max_with_indices"},
-    {"min", "min_with_indices"},
-    {"sort", "sort_with_indices"},
-    {"median", "median_with_indices"},
-    {"nanmedian", "nanmedian_with_indices"},
-};
+// ---- no row twice ----
 
-// The same function, method or both under another library's name.
-constexpr Alias kOtherNames[] = {
-    {"cat", "concat"},
-    {"concatenate", "concat"},
-    {"clamp", "clip"},
-    {"permute", "permute_dims"},
-    {"unsqueeze", "expand_dims"},
-    {"movedim", "moveaxis"},
-    {"swapaxes", "transpose"},
-    {"swapdims", "transpose"},
-    {"unbind", "unstack"},
-    {"row_stack", "vstack"},
-    {"bitwise_not", "bitwise_invert"},
-    {"cumsum", "cumulative_sum"},
-    {"cumprod", "cumulative_prod"},
-    {"absolute", "abs"},
-    {"arccos", "acos"},
-    {"arccosh", "acosh"},
-    {"arcsin", "asin"},
-    {"arcsinh", "asinh"},
-    {"arctan", "atan"},
-    {"arctan2", "atan2"},
-    {"arctanh", "atanh"},
-    {"neg", "negative"},
-    {"true_divide", "divide"},
-    {"fix", "trunc"},
-    {"sub", "subtract"},
-    {"mul", "multiply"},
-    {"div", "divide"},
-    {"expit", "sigmoid"},
-    {"eq", "equal"},
-    {"ne", "not_equal"},
-    {"lt", "less"},
-    {"le", "less_equal"},
-    {"gt", "greater"},
-    {"ge", "greater_equal"},
-    {"clone", "copy"},
-    {"amax", "max"},
-    {"amin", "min"},
-    {"sgn", "sign"},
-};
+using Key = std::array<std::string_view, 3>;
+constexpr Key key_of(const Alias& row) { return {row.other}; }
+constexpr Key key_of(const Cast& row) { return {row.other}; }
+constexpr Key key_of(const ArgumentOf& row) { return {row.function, row.other}; }
+constexpr Key key_of(const ShapeArgument& row) {
+  return {row.function, row.method ? "method" : ""};
+}
+constexpr Key key_of(const Difference& row) { return {row.function, row.keyword}; }
+constexpr Key key_of(const Absent& row) { return {row.owner, row.name}; }
+constexpr Key pair_of(const Alias& row) { return {row.other, row.ours}; }
 
-// Functions made of another op, whose messages are theirs as well.
-constexpr Alias kParts[] = {
-    {"tensor", "asarray"},
-    {"rand", "uniform"},
-    {"randn", "normal"},
-    {"std", "var"},
-    {"dot", "matmul"},
-    {"view", "reshape"},
-    {"t", "mT"},
-    {"view_as", "reshape"},
-    {"reshape_as", "reshape"},
-    {"expand", "broadcast_to"},
-    {"expand_as", "broadcast_to"},
-    {"transpose", "permute_dims"},
-    {"swapaxes", "permute_dims"},
-    {"swapdims", "permute_dims"},
-    {"clip", "maximum"},
-    {"clip", "minimum"},
-    {"clamp", "maximum"},
-    {"clamp", "minimum"},
-    {"bernoulli", "uniform"},
-    {"zeros_like", "zeros"},
-    {"ones_like", "full"},
-    {"ones", "full"},
-    {"full_like", "full"},
-    {"zeros", "full"},
-    {"zero_", "fill_"},
-    {"cumsum", "cumulative_sum"},
-    {"cumprod", "cumulative_prod"},
-    {"set_matmul_tuning", "tune"},
-    {"hstack", "concat"},
-    {"vstack", "concat"},
-    {"row_stack", "concat"},
-    {"dstack", "concat"},
-    {"column_stack", "concat"},
-    {"repeat_interleave", "repeat"},
-    {"uniform_", "uniform"},
-    {"normal_", "normal"},
-    {"log_normal_", "log_normal"},
-    {"exponential_", "exponential"},
-    {"cauchy_", "cauchy"},
-    {"geometric_", "geometric"},
-    {"random_", "randint"},
-    {"randint_like", "randint"},
-};
+template <class Row, std::size_t count, class KeyOf>
+constexpr bool are_unique(const Row (&rows)[count], KeyOf key) {
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (key(rows[i]) == key(rows[j])) return false;
+  return true;
+}
+template <class Row, std::size_t count> constexpr bool are_unique(const Row (&rows)[count]) {
+  return are_unique(rows, [](const Row& row) { return key_of(row); });
+}
+static_assert(are_unique(kNames), "spellings.inc has a TW_NAME twice");
+static_assert(are_unique(kCasts), "spellings.inc has a TW_DTYPE or TW_CAST twice");
+static_assert(are_unique(kArgumentsOf), "spellings.inc has a TW_ARGUMENT_OF twice");
+static_assert(are_unique(kFirstArguments, pair_of), "spellings.inc has a TW_FIRST twice");
+static_assert(are_unique(kArguments, pair_of), "spellings.inc has a TW_ARGUMENT twice");
+static_assert(are_unique(kShapeArguments), "spellings.inc has a TW_EXTENTS twice");
+static_assert(are_unique(kPairs), "spellings.inc has a TW_PAIR twice");
+static_assert(are_unique(kMethodArguments, pair_of),
+              "spellings.inc has a TW_METHOD_ARGUMENT twice");
+static_assert(are_unique(kDifferences), "spellings.inc has a TW_DIFFERENCE twice");
+static_assert(are_unique(kAbsent), "spellings.inc has a TW_ABSENT twice");
+
+// ---- looking up ----
 
 bool is_extent(PyObject* object) {
   return PyLong_CheckExact(object) || (PyIndex_Check(object) && !PyBool_Check(object));
 }
 
-const char* op_with_indices(std::string_view function) {
-  for (const Alias& row : kWithIndices)
-    if (function == row.other) return row.ours;
+const char* find_ours(std::span<const Alias> rows, std::string_view other) {
+  for (const Alias& row : rows)
+    if (other == row.other) return row.ours;
   return nullptr;
 }
 
 void refuse_difference(std::string_view function, std::string_view keyword, PyObject* all) {
   for (const Difference& row : kDifferences)
     if (function == row.function && keyword == row.keyword &&
-        !(row.unless && contains(all, row.unless)))
+        !(*row.unless && contains(all, row.unless)))
       fail(ErrorKind::type, function, ": no argument '", keyword, "': ", row.remedy);
 }
 
@@ -237,10 +141,38 @@ bool makes_memory(std::string_view function) {
   return function.ends_with("_like");
 }
 
+// In "def sum(self, axis: int | None = ...)": self, axis.
+std::vector<std::string> parameters_in(std::string_view signature) {
+  const auto is_letter = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < signature.size(); ++i) {
+    const bool opens = signature[i] == '(' || (i && signature.substr(i - 1, 2) == ", ");
+    if (!opens) continue;
+    std::size_t end = i + 1;
+    while (end < signature.size() && is_letter(signature[end])) ++end;
+    const std::string name(signature.substr(i + 1, end - i - 1));
+    const bool is_self = found.empty() && name == "self";
+    if (is_self || (!name.empty() && signature.substr(end, 1) == ":")) found.push_back(name);
+  }
+  return found;
+}
+
 }  // namespace
 
-std::span<const Alias> keyword_aliases() { return kAliases; }
-std::span<const Alias> other_names() { return kOtherNames; }
+std::span<const Alias> other_names() { return kNames; }
+std::span<const Cast> casts() { return kCasts; }
+
+std::string_view own_name_of(std::string_view function) {
+  const char* ours = find_ours(kNames, function);
+  return ours ? ours : function;
+}
+
+bool is_absent_method(std::string_view name) {
+  return std::any_of(std::begin(kAbsent), std::end(kAbsent),
+                     [=](const Absent& row) { return row.owner == "Tensor" && row.name == name; });
+}
 
 bool contains(PyObject* keywords, const char* name) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); ++i)
@@ -249,13 +181,14 @@ bool contains(PyObject* keywords, const char* name) {
 }
 
 const char* with_indices(std::string_view function, PyObject* keywords) {
-  return contains(keywords, "dim") ? op_with_indices(function) : nullptr;
+  return contains(keywords, "dim") ? find_ours(kPairs, function) : nullptr;
 }
 
-bool is_part_of(std::string_view part, std::string_view function) {
-  for (const Alias& row : kParts)
-    if (part == row.ours && function == row.other) return true;
-  return false;
+bool names_method_argument(std::string_view function, PyObject* keywords) {
+  const std::string_view ours = own_name_of(function);
+  return std::any_of(
+      std::begin(kMethodArguments), std::end(kMethodArguments),
+      [&](const Alias& row) { return ours == row.ours && contains(keywords, row.other); });
 }
 
 bool ShapeArgument::one_by_one(PyObject* const* args, std::size_t count) const {
@@ -268,28 +201,53 @@ const ShapeArgument* find_shape_argument(std::string_view function, bool method)
   return nullptr;
 }
 
-// In a signature such as "def sum(self, axis: int | None = ...)".
+// ---- keywords ----
+
+Keywords::Keywords(std::string_view function, std::vector<std::string> parameters,
+                   std::size_t positional_only)
+    : function_(function), parameters_(std::move(parameters)), positional_only_(positional_only) {
+  collect();
+}
+Keywords::Keywords(std::string_view function, const std::string& signature)
+    : Keywords(function, parameters_in(signature)) {}
+
 bool Keywords::has(std::string_view parameter) const {
-  for (const char* before : {"(", ", "})
-    if (signature_.find(before + std::string(parameter) + ":") != std::string::npos) return true;
-  return false;
+  return std::find(parameters_.begin(), parameters_.end(), parameter) != parameters_.end();
 }
 
-// Methods in place have the names of the function.
-bool Keywords::is_of(const OwnAlias& row) const {
+bool Keywords::takes(std::string_view keyword) const {
+  return std::find(parameters_.begin() + static_cast<std::ptrdiff_t>(positional_only_),
+                   parameters_.end(), keyword) != parameters_.end();
+}
+
+bool Keywords::differs(std::string_view keyword) const {
+  return std::any_of(std::begin(kDifferences), std::end(kDifferences), [&](const Difference& row) {
+    return function_ == row.function && keyword == row.keyword;
+  });
+}
+
+// Methods in place have the arguments of the function, and so has a function by another name.
+void Keywords::collect() {
   std::string_view function = function_;
   if (function.ends_with('_')) function.remove_suffix(1);
-  return function == row.function && has(row.ours);
+  function = own_name_of(function);
+  const auto add = [&](const char* other, const char* ours) {
+    if (!takes(other) && !find_ours(names_, other)) names_.push_back({other, ours});
+  };
+  for (const ArgumentOf& row : kArgumentsOf)
+    if (function == row.function && has(row.ours)) add(row.other, row.ours);
+  for (const Alias& row : kFirstArguments)
+    if (!parameters_.empty() && parameters_.front() == row.ours) add(row.other, row.ours);
+  for (const Alias& row : kArguments)
+    if (has(row.ours)) add(row.other, row.ours);
 }
 
 nb::object Keywords::own_name(PyObject* keyword, PyObject* value, PyObject* all) const {
   const std::string_view given = utf8_of(keyword);
-  if (has(given)) return nb::borrow(keyword);
+  if (takes(given)) return nb::borrow(keyword);
   refuse_difference(function_, given, all);
-  for (const OwnAlias& row : kOwnAliases)
-    if (is_of(row) && given == row.other) return nb::steal(PyUnicode_InternFromString(row.ours));
-  for (const Alias& row : kAliases)
-    if (given == row.other && has(row.ours)) return nb::steal(PyUnicode_InternFromString(row.ours));
+  if (const char* ours = find_ours(names_, given))
+    return nb::steal(PyUnicode_InternFromString(ours));
   // np.sum(x) calls x.sum(axis=None, dtype=None, out=None).
   const bool from_numpy = given == "out" || (given == "dtype" && has("axis"));
   if (value == Py_None && from_numpy) return nb::object();
@@ -300,24 +258,23 @@ nb::object Keywords::own_name(PyObject* keyword, PyObject* value, PyObject* all)
 
 std::string Keywords::list_aliases() const {
   std::string text;
-  std::set<std::string_view> listed;
-  const auto list = [&](const char* other, const std::string& ours) {
-    if (!listed.insert(other).second) return;
-    text += (text.empty() ? "" : ", ") + std::string(other) + " (" + ours + ")";
-  };
-  for (const OwnAlias& row : kOwnAliases)
-    if (is_of(row)) list(row.other, row.ours);
-  for (const Alias& row : kAliases) {
-    bool differs = has(row.other);
-    for (const Difference& other : kDifferences)
-      differs |= std::string_view(function_) == other.function &&
-                 std::string_view(row.other) == other.keyword;
-    if (!has(row.ours) || differs) continue;
-    const bool pair = std::string_view(row.other) == "dim" && op_with_indices(function_);
-    list(row.other, pair ? "for values and indices" : row.ours);
+  for (const Alias& row : names_) {
+    if (differs(row.other)) continue;
+    const bool pair = std::string_view(row.other) == "dim" && find_ours(kPairs, function_);
+    text += (text.empty() ? "" : ", ") + std::string(row.other) + " (" +
+            (pair ? "for values and indices" : row.ours) + ")";
   }
   return text;
 }
+
+nb::dict Keywords::aliases() const {
+  nb::dict names;
+  for (const Alias& row : names_)
+    if (!differs(row.other)) names[row.other] = row.ours;
+  return names;
+}
+
+// ---- calls ----
 
 Respelled::Respelled(PyObject* const* args, std::size_t count, PyObject* keywords)
     : values_(args, args + count + (keywords ? PyTuple_GET_SIZE(keywords) : 0)),
@@ -354,6 +311,70 @@ void Respelled::rename(const Keywords& names, const char* function) {
   }
   values_ = std::move(values);
   keywords_ = own.size() ? nb::object(nb::tuple(own)) : nb::object();
+}
+
+// ---- what Python reads ----
+
+namespace {
+
+nb::list describe_rows() {
+  nb::list rows;
+  const auto add = [&](const char* kind, const char* library, const char* function,
+                       const char* theirs, const char* ours, const char* note) {
+    nb::dict row;
+    row["kind"] = kind;
+    row["library"] = library;
+    row["function"] = function;
+    row["theirs"] = theirs;
+    row["ours"] = ours;
+    row["note"] = note;
+    rows.append(row);
+  };
+#define TW_NAME(library, theirs, ours) add("name", #library, "", theirs, ours, "");
+#define TW_DTYPE(theirs, ours) add("dtype", "torch", "", theirs, name_of(DType::ours), "");
+#define TW_CAST(theirs, ours) add("cast", "torch", "", theirs, name_of(DType::ours), "");
+#define TW_ARGUMENT_OF(function, library, theirs, ours) \
+  add("argument of", #library, function, theirs, ours, "");
+#define TW_FIRST(library, theirs, ours) add("first", #library, "", theirs, ours, "");
+#define TW_ARGUMENT(library, theirs, ours) add("argument", #library, "", theirs, ours, "");
+#define TW_EXTENTS(form, function, at, least) add("extents", "torch", function, "", "", #form);
+#define TW_PAIR(function, op) add("pair", "torch", function, "dim", op, "");
+#define TW_METHOD_ARGUMENT(function, argument) \
+  add("method argument", "torch", function, argument, argument, "");
+#define TW_FORM(library, function, signature) add("form", #library, function, "", "", signature);
+#define TW_DIFFERENCE(function, theirs, unless, remedy) \
+  add("difference", "torch", function, theirs, unless, remedy);
+#define TW_ABSENT(owner, theirs, remedy) add("absent", "torch", #owner, theirs, "", remedy);
+#include "binding/calls/spellings.inc"
+  return rows;
+}
+
+nb::dict remedies(const std::string& owner) {
+  nb::dict found;
+  for (const Absent& row : kAbsent)
+    if (row.owner == owner) found[row.name] = row.remedy;
+  return found;
+}
+
+}  // namespace
+
+void bind_spellings(nb::module_& m) {
+  m.def("_spellings", describe_rows, "The rows of spellings.inc: kind, library, names, note.");
+  m.def(
+      "_other_arguments",
+      [](const std::string& function, std::vector<std::string> parameters,
+         std::size_t positional_only) {
+        return Keywords(function, std::move(parameters), positional_only).aliases();
+      },
+      "function"_a, "parameters"_a, "positional_only"_a = 0,
+      "Other libraries' names of a function's parameters, of which the first ones may be "
+      "positional only, and ours.");
+  m.def("_remedies", remedies, "owner"_a,
+        "What to write instead of other libraries' names that \"package\" or \"Tensor\" has not.");
+  nb::dict dtypes;
+#define TW_DTYPE(theirs, ours) dtypes[theirs] = name_of(DType::ours);
+#include "binding/calls/spellings.inc"
+  m.attr("_other_dtypes") = dtypes;
 }
 
 }  // namespace tw::binding

@@ -1,4 +1,4 @@
-// PyTorch's and NumPy's spellings of our arguments, functions and methods.
+// The rows of spellings.inc, and the rewriting of calls that use them.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/base/dtype.h"
 
 namespace nb = nanobind;
 
@@ -15,8 +17,8 @@ namespace tw::binding {
 struct ShapeArgument {
   const char* function;
   bool method;
-  std::size_t at;         // its position, `self` included
-  std::size_t least = 2;  // numbers that are such a list
+  std::size_t at;     // its position, `self` included
+  std::size_t least;  // numbers that are such a list
   bool one_by_one(PyObject* const* args, std::size_t count) const;
 };
 // Null where the function has none.
@@ -26,8 +28,18 @@ const ShapeArgument* find_shape_argument(std::string_view function, bool method)
 struct Alias {
   const char *other, *ours;
 };
-std::span<const Alias> keyword_aliases();
 std::span<const Alias> other_names();  // of functions and methods
+// A method that converts to a type.
+struct Cast {
+  const char* other;
+  DType dtype;
+};
+std::span<const Cast> casts();
+// Our name of a function that has another library's, else the name itself.
+std::string_view own_name_of(std::string_view function);
+
+// Whether tensors are without the method that other libraries' have.
+bool is_absent_method(std::string_view name);
 
 // Whether a call's keywords name one.
 bool contains(PyObject* keywords, const char* name);
@@ -36,27 +48,34 @@ bool contains(PyObject* keywords, const char* name);
 // and indices, max(x, axis=1) values.
 const char* with_indices(std::string_view function, PyObject* keywords);
 
-// Whether an op named `part` speaks for `function`, which is made of it.
-bool is_part_of(std::string_view part, std::string_view function);
-
-struct OwnAlias;  // a name that one function's argument has in another library
+// Whether the keywords name one that the function leaves to the method of its name.
+bool names_method_argument(std::string_view function, PyObject* keywords);
 
 // What one function makes of keywords that are not its own.
 class Keywords {
  public:
-  Keywords(const char* function, std::string signature)
-      : function_(function), signature_(std::move(signature)) {}
+  // `parameters` in order, `self` included; the first `positional_only` take no keyword.
+  Keywords(std::string_view function, std::vector<std::string> parameters,
+           std::size_t positional_only = 0);
+  // Of a signature such as "def sum(self, axis: int | None = ...)".
+  Keywords(std::string_view function, const std::string& signature);
   // The name to pass on; null where the argument is left out. Raises TypeError for a keyword that
   // means something else in PyTorch. `all` are the keywords of the call.
   nb::object own_name(PyObject* keyword, PyObject* value, PyObject* all) const;
   // "dim (axis), keepdim (keepdims)": what else the function takes.
   std::string list_aliases() const;
+  // {"dim": "axis", "keepdim": "keepdims"}.
+  nb::dict aliases() const;
 
  private:
   bool has(std::string_view parameter) const;
-  bool is_of(const OwnAlias& row) const;
-  const char* function_;
-  std::string signature_;
+  bool takes(std::string_view keyword) const;
+  bool differs(std::string_view keyword) const;
+  void collect();
+  std::string_view function_;
+  std::vector<std::string> parameters_;
+  std::size_t positional_only_;
+  std::vector<Alias> names_;
 };
 
 // The arguments of one call, changed to our spelling. The values stay the caller's.

@@ -1,10 +1,11 @@
 // Tensor methods that other libraries have and that are one of our ops, or a property, by another
-// name. Names that only differ (clone, unsqueeze) stand in spellings.cpp.
+// name. Names that only differ (clone, unsqueeze) stand in spellings.inc.
 #include <cmath>
 
 #include "binding/tensor/attach.h"
 #include "binding/tensor/casters.h"
 #include "binding/calls/documentation.h"
+#include "binding/calls/spellings.h"
 #include "binding/tensor/interchange.h"
 #include "binding/module.h"
 #include "binding/tensor/tensor_type.h"
@@ -21,14 +22,6 @@ using namespace nb::literals;
 
 namespace {
 
-// PyTorch's names of the types.
-constexpr std::pair<const char*, DType> kCasts[] = {
-    {"bfloat16", DType::bfloat16}, {"bool", DType::bool_},     {"byte", DType::uint8},
-    {"char", DType::int8},         {"double", DType::float64}, {"float", DType::float32},
-    {"half", DType::float16},      {"int", DType::int32},      {"long", DType::int64},
-    {"short", DType::int16},
-};
-
 // A method that is a function of the module on `self`.
 void forward(const char* name, const char* function, const char* help) {
   method(
@@ -40,7 +33,7 @@ void forward(const char* name, const char* function, const char* help) {
 }
 
 void bind_casts() {
-  for (const auto& [name, dtype] : kCasts) {
+  for (const auto& [name, dtype] : casts()) {
     const std::string help = std::string("As ") + name_of(dtype) + "; itself where it is one.";
     method(name, [dtype = dtype](const Tensor& x) { return astype(x, dtype); }, help.c_str());
   }

@@ -412,18 +412,17 @@ class Tensor:
         output_size: _Int | Sequence[_Int | None] | None,
     ) -> tuple[Tensor, Tensor]:
         """The results of adaptive_max_pool3d, and where in its plane each lies: int64, in ..."""
+    @overload
     def add(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
         """The operator's result, of alpha times the other."""
+    @overload
+    def add(self, b: _Operand, *, alpha: _Number=1) -> Tensor: ...
+    @overload
     def add_(self, other: _Operand, *, alpha: _Number=1) -> Self:
         """The operator's result, of alpha times the other. Written in place. In place it ..."""
-    def addbmm(
-        self,
-        batch1: Tensor,
-        batch2: Tensor,
-        *,
-        beta: _Float = 1,
-        alpha: _Float = 1,
-    ) -> Tensor:
+    @overload
+    def add_(self, b: _Operand, *, alpha: _Number=1) -> Self: ...
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Float=1, alpha: _Float=1) -> Tensor:
         """beta * x + alpha * the sum of all products of bmm(batch1, batch2)."""
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
         """x + value * tensor1 / tensor2. Shapes: x, tensor1 and tensor2 broadcast; the ..."""
@@ -437,16 +436,28 @@ class Tensor:
         """beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 ..."""
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _Float=1.0, alpha: _Float=1.0) -> Self:
         """beta * self + alpha * (mat1 @ mat2), written in place."""
-    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _Float = 1, alpha: _Float = 1) -> Tensor:
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _Float=1, alpha: _Float=1) -> Tensor:
         """beta * x + alpha * mv(mat, vec)."""
-    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _Float = 1, alpha: _Float = 1) -> Tensor:
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _Float=1, alpha: _Float=1) -> Tensor:
         """beta * x + alpha * outer(vec1, vec2)."""
     def adjoint(self) -> Tensor:
         """The conjugate transpose of matrices, x.mH."""
+    @overload
     def affine_grid(self, size: _Int | Sequence[_Int], align_corners: _Bool=False) -> Tensor:
         """The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, ..."""
-    def all(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+    @overload
+    def affine_grid(self, shape: _Int | Sequence[_Int], align_corners: _Bool=False) -> Tensor: ...
+    def all(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
+    ) -> Tensor:
         """Whether all elements are nonzero. Source: Array API standard 2024.12. Shapes: x ..."""
+    @overload
     def allclose(
         self,
         b: Tensor,
@@ -455,6 +466,14 @@ class Tensor:
         equal_nan: _Bool=False,
     ) -> Tensor:
         """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises ValueError for ..."""
+    @overload
+    def allclose(
+        self,
+        other: Tensor,
+        rtol: _Float=1e-05,
+        atol: _Float=1e-08,
+        equal_nan: _Bool=False,
+    ) -> Tensor: ...
     def alpha_dropout(
         self,
         p: _Float=0.5,
@@ -463,15 +482,47 @@ class Tensor:
         generator: Generator | None=None,
     ) -> Tensor:
         """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
-    def amax(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+    def amax(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
+    ) -> Tensor:
         """Largest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
-    def amin(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+    def amin(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
+    ) -> Tensor:
         """Smallest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
-    def aminmax(self, *, axis: _Int | None = None, keepdims: _Bool = False) -> _AminmaxResult:
+    def aminmax(
+        self,
+        *,
+        axis: _Int | None=None,
+        keepdims: _Bool=False,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
+        keepdim: _Bool=...,
+    ) -> _AminmaxResult:
         """Smallest and largest of all elements, or along an axis."""
     def angle(self) -> Tensor:
         """The angle of complex numbers in radians, from -pi to pi; of real numbers pi ..."""
-    def any(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+    def any(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
+    ) -> Tensor:
         """Whether any element is nonzero. Source: Array API standard 2024.12. Shapes: x of ..."""
     def arccos(self) -> Tensor:
         """Inverse cosine, in radians. Source: Array API standard 2024.12."""
@@ -491,21 +542,51 @@ class Tensor:
         """`asinh`, written in place. Inverse hyperbolic sine. Source: Array API standard ..."""
     def arctan(self) -> Tensor:
         """Inverse tangent, in radians. Source: Array API standard 2024.12."""
+    @overload
     def arctan2(self, b: _Operand) -> Tensor:
         """Angle of the point (b, a), in radians. Source: Array API standard 2024.12."""
+    @overload
+    def arctan2(self, other: _Operand) -> Tensor: ...
+    @overload
     def arctan2_(self, b: _Operand) -> Self:
         """`atan2`, written in place. Angle of the point (b, a), in radians. Source: Array ..."""
+    @overload
+    def arctan2_(self, other: _Operand) -> Self: ...
     def arctan_(self) -> Self:
         """`atan`, written in place. Inverse tangent, in radians. Source: Array API ..."""
     def arctanh(self) -> Tensor:
         """Inverse hyperbolic tangent. Source: Array API standard 2024.12."""
     def arctanh_(self) -> Self:
         """`atanh`, written in place. Inverse hyperbolic tangent. Source: Array API ..."""
-    def argmax(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
+    def argmax(
+        self,
+        axis: _Int | None=None,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
+        keepdim: _Bool=...,
+    ) -> Tensor:
         """Index of the first largest element (of the flattened x by default). Source: ..."""
-    def argmin(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
+    def argmin(
+        self,
+        axis: _Int | None=None,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
+        keepdim: _Bool=...,
+    ) -> Tensor:
         """Index of the first smallest element (of the flattened x by default). Source: ..."""
-    def argsort(self, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+    def argsort(
+        self,
+        axis: _Int=-1,
+        descending: _Bool=False,
+        stable: _Bool=True,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+    ) -> Tensor:
         """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
     def argwhere(self) -> Tensor:
         """The indices of the elements that are not 0, a row for each (n, x.ndim), as int64."""
@@ -521,10 +602,16 @@ class Tensor:
         """Converted to another dtype; itself where it has it."""
     def atan(self) -> Tensor:
         """Inverse tangent, in radians. Source: Array API standard 2024.12."""
+    @overload
     def atan2(self, b: _Operand) -> Tensor:
         """Angle of the point (b, a), in radians. Source: Array API standard 2024.12."""
+    @overload
+    def atan2(self, other: _Operand) -> Tensor: ...
+    @overload
     def atan2_(self, b: _Operand) -> Self:
         """`atan2`, written in place. Angle of the point (b, a), in radians. Source: Array ..."""
+    @overload
+    def atan2_(self, other: _Operand) -> Self: ...
     def atan_(self) -> Self:
         """`atan`, written in place. Inverse tangent, in radians. Source: Array API ..."""
     def atanh(self) -> Tensor:
@@ -569,14 +656,7 @@ class Tensor:
         plan: _Bool=False,
     ) -> None:
         """Adds the gradient of this tensor to the grad of every leaf it was computed from, ..."""
-    def baddbmm(
-        self,
-        batch1: Tensor,
-        batch2: Tensor,
-        *,
-        beta: _Float = 1,
-        alpha: _Float = 1,
-    ) -> Tensor:
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Float=1, alpha: _Float=1) -> Tensor:
         """beta * x + alpha * bmm(batch1, batch2); x broadcasts, and does not count where ..."""
     def batch_norm(
         self,
@@ -595,6 +675,8 @@ class Tensor:
         dtype: _DTypeLike | None=None,
         generator: Generator | None=None,
         device: str | None=None,
+        *,
+        shape: _Int | Sequence[_Int] | None=...,
     ) -> Tensor:
         """1 with probability p, else 0. Where p is a tensor, shape and type are its own ..."""
     def bernoulli_(self, p: _Operand=0.5, *, generator: Generator | None=None) -> Self:
@@ -622,36 +704,71 @@ class Tensor:
         """How many elements of x (n,) are 0, 1, ... up to the largest (int64), or the sums ..."""
     def binomial(self, prob: Tensor, generator: Generator | None=None) -> Tensor:
         """How many of count trials succeed, each with probability prob; exact up to 2^53. ..."""
+    @overload
     def bitwise_and(self, b: _Operand) -> Tensor:
         """Bits set in both. Source: Array API standard 2024.12."""
+    @overload
+    def bitwise_and(self, other: _Operand) -> Tensor: ...
+    @overload
     def bitwise_and_(self, b: _Operand) -> Self:
         """`bitwise_and`, written in place. Bits set in both. Source: Array API standard ..."""
+    @overload
+    def bitwise_and_(self, other: _Operand) -> Self: ...
     def bitwise_invert(self) -> Tensor:
         """Each bit inverted, for integers and bool. Shapes: x of any shape; the result has ..."""
     def bitwise_invert_(self) -> Self:
         """`bitwise_invert`, written in place. Each bit inverted, for integers and bool. ..."""
+    @overload
     def bitwise_left_shift(self, b: _Operand) -> Tensor:
         """a with its bits moved up by b places; none are left from the type's width on. ..."""
+    @overload
+    def bitwise_left_shift(self, other: _Operand) -> Tensor: ...
+    @overload
     def bitwise_left_shift_(self, b: _Operand) -> Self:
         """`bitwise_left_shift`, written in place. a with its bits moved up by b places; ..."""
+    @overload
+    def bitwise_left_shift_(self, other: _Operand) -> Self: ...
     def bitwise_not(self) -> Tensor:
         """Each bit inverted, for integers and bool. Shapes: x of any shape; the result has ..."""
     def bitwise_not_(self) -> Self:
         """`bitwise_invert`, written in place. Each bit inverted, for integers and bool. ..."""
+    @overload
     def bitwise_or(self, b: _Operand) -> Tensor:
         """Bits set in either. Source: Array API standard 2024.12."""
+    @overload
+    def bitwise_or(self, other: _Operand) -> Tensor: ...
+    @overload
     def bitwise_or_(self, b: _Operand) -> Self:
         """`bitwise_or`, written in place. Bits set in either. Source: Array API standard ..."""
+    @overload
+    def bitwise_or_(self, other: _Operand) -> Self: ...
+    @overload
     def bitwise_right_shift(self, b: _Operand) -> Tensor:
         """a with its bits moved down by b places; the sign stays. Source: Array API ..."""
+    @overload
+    def bitwise_right_shift(self, other: _Operand) -> Tensor: ...
+    @overload
     def bitwise_right_shift_(self, b: _Operand) -> Self:
         """`bitwise_right_shift`, written in place. a with its bits moved down by b places; ..."""
+    @overload
+    def bitwise_right_shift_(self, other: _Operand) -> Self: ...
+    @overload
     def bitwise_xor(self, b: _Operand) -> Tensor:
         """Bits set in exactly one. Source: Array API standard 2024.12."""
+    @overload
+    def bitwise_xor(self, other: _Operand) -> Tensor: ...
+    @overload
     def bitwise_xor_(self, b: _Operand) -> Self:
         """`bitwise_xor`, written in place. Bits set in exactly one. Source: Array API ..."""
+    @overload
+    def bitwise_xor_(self, other: _Operand) -> Self: ...
+    @overload
     def bmm(self, x2: Tensor, /) -> Tensor:
         """Products of as many pairs of matrices: (b, n, k) and (b, k, m) to (b, n, m)."""
+    @overload
+    def bmm(self, mat2: Tensor) -> Tensor: ...
+    @overload
+    def bmm(self, other: Tensor) -> Tensor: ...
     def bool(self) -> Tensor:
         """As bool; itself where it is one."""
     @overload
@@ -659,6 +776,8 @@ class Tensor:
         """Axes of extent 1 repeated, as a view. Shapes: x that broadcasts to the shape ..."""
     @overload
     def broadcast_to(self, *shape: _Int) -> Tensor: ...
+    @overload
+    def broadcast_to(self, size: _Int | Sequence[_Int]) -> Tensor: ...
     def bucketize(
         self,
         boundaries: Tensor,
@@ -677,8 +796,11 @@ class Tensor:
         generator: Generator | None=None,
     ) -> Self:
         """Overwritten with numbers of Cauchy's distribution."""
+    @overload
     def cdist(self, x2: Tensor, p: _Float=2.0) -> Tensor:
         """Distances of all rows of x1 from all of x2: (..., n, k) and (..., m, k) to (..., ..."""
+    @overload
+    def cdist(self, other: Tensor, p: _Float=2.0) -> Tensor: ...
     def ceil(self) -> Tensor:
         """Smallest whole number not below x. Source: Array API standard 2024.12."""
     def ceil_(self) -> Self:
@@ -691,27 +813,74 @@ class Tensor:
         """Images (batch, channels, ...) with the first channel of each group first, then ..."""
     def char(self) -> Tensor:
         """As int8; itself where it is one."""
-    def cholesky_inverse(self, /, upper: _Bool = False) -> Tensor:
+    def cholesky_inverse(self, /, upper: _Bool=False) -> Tensor:
         """The inverse of the matrix of which `cholesky` made x."""
-    def cholesky_solve(self, x: Tensor, /, upper: _Bool = False) -> Tensor:
+    def cholesky_solve(self, x: Tensor, /, upper: _Bool=False) -> Tensor:
         """The solution y of a @ y = b, where x is what `cholesky` made of a."""
-    def chunk(self, chunks: _Int, axis: _Int=0) -> tuple[Tensor, ...]:
+    def chunk(
+        self,
+        chunks: _Int,
+        axis: _Int=0,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+    ) -> tuple[Tensor, ...]:
         """At most so many parts along an axis, as views, of one extent but for the last. ..."""
-    def clamp(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
+    def clamp(
+        self,
+        min: _Operand | None=None,
+        max: _Operand | None=None,
+        *,
+        a_min: _Operand | None=...,
+        a_max: _Operand | None=...,
+    ) -> Tensor:
         """x limited to the range from min to max. Source: Array API standard 2024.12."""
-    def clamp_(self, min: _Operand | None=None, max: _Operand | None=None) -> Self:
+    def clamp_(
+        self,
+        min: _Operand | None=None,
+        max: _Operand | None=None,
+        *,
+        a_min: _Operand | None=...,
+        a_max: _Operand | None=...,
+    ) -> Self:
         """`clip`, written in place. x limited to the range from min to max. Source: Array ..."""
+    @overload
     def clamp_max(self, max: _Operand) -> Tensor:
         """clip(x, max=max): the gradient at the bound is the whole one. Shapes: x and max ..."""
+    @overload
+    def clamp_max(self, a_max: _Operand) -> Tensor: ...
+    @overload
     def clamp_max_(self, max: _Operand) -> Self:
         """`clamp_max`, written in place. clip(x, max=max): the gradient at the bound is ..."""
+    @overload
+    def clamp_max_(self, a_max: _Operand) -> Self: ...
+    @overload
     def clamp_min(self, min: _Operand) -> Tensor:
         """clip(x, min): the gradient at the bound is the whole one. Shapes: x and min ..."""
+    @overload
+    def clamp_min(self, a_min: _Operand) -> Tensor: ...
+    @overload
     def clamp_min_(self, min: _Operand) -> Self:
         """`clamp_min`, written in place. clip(x, min): the gradient at the bound is the ..."""
-    def clip(self, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
+    @overload
+    def clamp_min_(self, a_min: _Operand) -> Self: ...
+    def clip(
+        self,
+        min: _Operand | None=None,
+        max: _Operand | None=None,
+        *,
+        a_min: _Operand | None=...,
+        a_max: _Operand | None=...,
+    ) -> Tensor:
         """x limited to the range from min to max. Source: Array API standard 2024.12."""
-    def clip_(self, min: _Operand | None=None, max: _Operand | None=None) -> Self:
+    def clip_(
+        self,
+        min: _Operand | None=None,
+        max: _Operand | None=None,
+        *,
+        a_min: _Operand | None=...,
+        a_max: _Operand | None=...,
+    ) -> Self:
         """`clip`, written in place. x limited to the range from min to max. Source: Array ..."""
     def clone(self) -> Tensor:
         """The same values in fresh row-major memory. Shapes: any; the result has it. ..."""
@@ -790,10 +959,16 @@ class Tensor:
         """The same values in fresh row-major memory. Shapes: any; the result has it. ..."""
     def copy_(self, value: _Operand) -> Self:
         """Overwritten with another tensor's values, broadcast, converted and from any device."""
+    @overload
     def copysign(self, b: _Operand) -> Tensor:
         """Magnitude of a with the sign of b. Source: Array API standard 2024.12."""
+    @overload
+    def copysign(self, other: _Operand) -> Tensor: ...
+    @overload
     def copysign_(self, b: _Operand) -> Self:
         """`copysign`, written in place. Magnitude of a with the sign of b. Source: Array ..."""
+    @overload
+    def copysign_(self, other: _Operand) -> Self: ...
     def corrcoef(self) -> Tensor:
         """Correlations of the rows of a matrix, of which each column is one observation ..."""
     def cos(self) -> Tensor:
@@ -812,26 +987,54 @@ class Tensor:
         reduction: str='mean',
     ) -> Tensor:
         """1 - cosine of pairs whose target is 1, and the cosine above the margin where it ..."""
-    def cosine_similarity(self, x2: Tensor, axis: _Int=1, eps: _Float=1e-08) -> Tensor:
+    @overload
+    def cosine_similarity(
+        self,
+        x2: Tensor,
+        axis: _Int=1,
+        eps: _Float=1e-08,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+    ) -> Tensor:
         """The cosine of the angle between vectors along an axis of what x1 and x2 ..."""
+    @overload
+    def cosine_similarity(
+        self,
+        other: Tensor,
+        axis: _Int=1,
+        eps: _Float=1e-08,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+    ) -> Tensor: ...
     def count_nonzero(
         self,
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """How many elements are not zero (int64), over all or some axes; NaN is not. ..."""
     def cov(
         self,
         *,
-        correction: _Int = 1,
-        fweights: Tensor | None = None,
-        aweights: Tensor | None = None,
+        correction: _Int=1,
+        fweights: Tensor | None=None,
+        aweights: Tensor | None=None,
+        ddof: _Int=...,
     ) -> Tensor:
         """Covariances of the rows of a matrix, of which each column is one observation (n, n)."""
     def cpu(self, non_blocking: _Bool=False) -> Tensor:
         """In the CPU's memory; itself where it is there. With non_blocking=True in pinned ..."""
-    def cross(self, x2: Tensor, *, axis: _Int=-1) -> Tensor:
+    @overload
+    def cross(self, x2: Tensor, *, axis: _Int=-1, dim: _Int=..., dims: _Int=...) -> Tensor:
         """Cross product of vectors of three numbers along an axis; other axes broadcast. ..."""
+    @overload
+    def cross(self, other: Tensor, *, axis: _Int=-1, dim: _Int=..., dims: _Int=...) -> Tensor: ...
+    @overload
     def cross_entropy(
         self,
         targets: Tensor,
@@ -841,6 +1044,16 @@ class Tensor:
         label_smoothing: _Float=0.0,
     ) -> Tensor:
         """Negative log-likelihood of integer targets (n, d, ...) under logits (n, classes, ..."""
+    @overload
+    def cross_entropy(
+        self,
+        target: Tensor,
+        weight: Tensor | None=None,
+        ignore_index: _Int=-100,
+        reduction: str='mean',
+        label_smoothing: _Float=0.0,
+    ) -> Tensor: ...
+    @overload
     def ctc_loss(
         self,
         targets: Tensor,
@@ -851,17 +1064,40 @@ class Tensor:
         zero_infinity: _Bool=False,
     ) -> Tensor:
         """-log of the probability of sequences of labels under log_probs (steps, batch, ..."""
+    @overload
+    def ctc_loss(
+        self,
+        target: Tensor,
+        input_lengths: Tensor,
+        target_lengths: Tensor,
+        blank: _Int=0,
+        reduction: str='mean',
+        zero_infinity: _Bool=False,
+    ) -> Tensor: ...
     def cuda(self, device: str | None=None, non_blocking: _Bool=False) -> Tensor:
         """On a GPU, the first one unless device says another; itself where it is there."""
+    @overload
     def cummax(self, axis: _Int) -> ValuesAndIndices:
         """The largest of all elements up to each along an axis, and where it is (int64): ..."""
+    @overload
+    def cummax(self, dim: _Int) -> ValuesAndIndices: ...
+    @overload
+    def cummax(self, dims: _Int) -> ValuesAndIndices: ...
+    @overload
     def cummin(self, axis: _Int) -> ValuesAndIndices:
         """The smallest of all elements up to each along an axis, and where it is (int64): ..."""
+    @overload
+    def cummin(self, dim: _Int) -> ValuesAndIndices: ...
+    @overload
+    def cummin(self, dims: _Int) -> ValuesAndIndices: ...
     def cumprod(
         self,
         axis: _Int | None=None,
         dtype: _DTypeLike | None=None,
         include_initial: _Bool=False,
+        *,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
     ) -> Tensor:
         """Products of all elements up to each along an axis; include_initial puts a 1 ..."""
     def cumprod_(
@@ -869,6 +1105,9 @@ class Tensor:
         axis: _Int | None=None,
         dtype: _DTypeLike | None=None,
         include_initial: _Bool=False,
+        *,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
     ) -> Self:
         """`cumulative_prod`, written in place. Products of all elements up to each along ..."""
     def cumsum(
@@ -876,6 +1115,9 @@ class Tensor:
         axis: _Int | None=None,
         dtype: _DTypeLike | None=None,
         include_initial: _Bool=False,
+        *,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
     ) -> Tensor:
         """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
     def cumsum_(
@@ -883,6 +1125,9 @@ class Tensor:
         axis: _Int | None=None,
         dtype: _DTypeLike | None=None,
         include_initial: _Bool=False,
+        *,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
     ) -> Self:
         """`cumulative_sum`, written in place. Sums of all elements up to each along an ..."""
     def cumulative_prod(
@@ -890,6 +1135,9 @@ class Tensor:
         axis: _Int | None=None,
         dtype: _DTypeLike | None=None,
         include_initial: _Bool=False,
+        *,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
     ) -> Tensor:
         """Products of all elements up to each along an axis; include_initial puts a 1 ..."""
     def cumulative_prod_(
@@ -897,6 +1145,9 @@ class Tensor:
         axis: _Int | None=None,
         dtype: _DTypeLike | None=None,
         include_initial: _Bool=False,
+        *,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
     ) -> Self:
         """`cumulative_prod`, written in place. Products of all elements up to each along ..."""
     def cumulative_sum(
@@ -904,6 +1155,9 @@ class Tensor:
         axis: _Int | None=None,
         dtype: _DTypeLike | None=None,
         include_initial: _Bool=False,
+        *,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
     ) -> Tensor:
         """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
     def cumulative_sum_(
@@ -911,14 +1165,19 @@ class Tensor:
         axis: _Int | None=None,
         dtype: _DTypeLike | None=None,
         include_initial: _Bool=False,
+        *,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
     ) -> Self:
         """`cumulative_sum`, written in place. Sums of all elements up to each along an ..."""
     def cumulative_trapezoid(
         self,
-        x: Tensor | None = None,
+        x: Tensor | None=None,
         *,
-        dx: _Float | None = None,
-        axis: _Int = -1,
+        dx: _Float | None=None,
+        axis: _Int=-1,
+        dim: _Int=...,
+        dims: _Int=...,
     ) -> Tensor:
         """Integrals from the first sample to each other one along an axis, as `trapezoid`."""
     @property
@@ -940,21 +1199,31 @@ class Tensor:
     @property
     def device(self) -> _Device:
         """Name of the device that the memory belongs to, with its `type` and `index`."""
-    def diag(self, k: _Int=0) -> Tensor:
+    def diag(self, k: _Int=0, *, diagonal: _Int=...) -> Tensor:
         """A copy of the k-th diagonal of a matrix, or zeros with a vector on that ..."""
-    def diag_embed(self, offset: _Int=0, axis1: _Int=-2, axis2: _Int=-1) -> Tensor:
+    def diag_embed(
+        self,
+        offset: _Int=0,
+        axis1: _Int=-2,
+        axis2: _Int=-1,
+        *,
+        dim1: _Int=...,
+        dim2: _Int=...,
+    ) -> Tensor:
         """Zeros with the last axis of x on a diagonal of the plane of two axes: its ..."""
     def diagflat(self, offset: _Int=0) -> Tensor:
         """A matrix of zeros with all elements of x, in row-major order, on a diagonal. ..."""
-    def diagonal(self, offset: _Int=0, axis1: _Int=0, axis2: _Int=1) -> Tensor:
-        """The elements whose index along axis2 is `offset` above that along axis1, along a ..."""
-    def diagonal_scatter(
+    def diagonal(
         self,
-        src: Tensor,
-        offset: _Int = 0,
-        dim1: _Int = 0,
-        dim2: _Int = 1,
+        offset: _Int=0,
+        axis1: _Int=0,
+        axis2: _Int=1,
+        *,
+        dim1: _Int=...,
+        dim2: _Int=...,
     ) -> Tensor:
+        """The elements whose index along axis2 is `offset` above that along axis1, along a ..."""
+    def diagonal_scatter(self, src: Tensor, offset: _Int=0, dim1: _Int=0, dim2: _Int=1) -> Tensor:
         """A copy of x whose `diagonal` is src."""
     def diff(
         self,
@@ -962,6 +1231,9 @@ class Tensor:
         axis: _Int=-1,
         prepend: Tensor | None=None,
         append: Tensor | None=None,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
     ) -> Tensor:
         """Differences of neighbours along an axis, n times, of bool whether they differ; ..."""
     def digamma(self) -> Tensor:
@@ -970,8 +1242,11 @@ class Tensor:
         """`digamma`, written in place. Derivative of lgamma; NaN at whole numbers below 0. ..."""
     def dim(self) -> _Int:
         """Number of dimensions, as `ndim`."""
-    def dist(self, x2: Tensor, p: _Float = 2.0) -> Tensor:
+    @overload
+    def dist(self, x2: Tensor, p: _Float=2.0) -> Tensor:
         """The `p`-norm of all elements of x1 - x2, which broadcast."""
+    @overload
+    def dist(self, other: Tensor, p: _Float=2.0) -> Tensor: ...
     def div(self, other: _Operand, *, rounding_mode: str | None=None) -> Tensor:
         """The operator's result; with rounding_mode 'floor' or 'trunc' the whole number ..."""
     def div_(self, other: _Operand, *, rounding_mode: str | None=None) -> Self:
@@ -1016,8 +1291,13 @@ class Tensor:
         generator: Generator | None=None,
     ) -> Tensor:
         """Zeroes whole channels of (batch, channels, depth, height, width), or without a ..."""
+    @overload
     def dsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
         """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+    @overload
+    def dsplit(self, indices: _Int | Sequence[_Int]) -> tuple[Tensor, ...]: ...
+    @overload
+    def dsplit(self, sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]: ...
     @property
     def dtype(self) -> _DType:
         """Element type."""
@@ -1044,12 +1324,21 @@ class Tensor:
         requires_grad: _Bool=False,
     ) -> Tensor:
         """Like empty, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
+    @overload
     def eq(self, b: _Operand) -> Tensor:
         """Whether a equals b. Source: Array API standard 2024.12."""
+    @overload
+    def eq(self, other: _Operand) -> Tensor: ...
+    @overload
     def eq_(self, b: _Operand) -> Self:
         """`equal`, written in place. Whether a equals b. Source: Array API standard 2024.12."""
+    @overload
+    def eq_(self, other: _Operand) -> Self: ...
+    @overload
     def equal_(self, b: _Operand) -> Self:
         """`equal`, written in place. Whether a equals b. Source: Array API standard 2024.12."""
+    @overload
+    def equal_(self, other: _Operand) -> Self: ...
     def erf(self) -> Tensor:
         """Error function. Source: PyTorch's torch.erf."""
     def erf_(self) -> Self:
@@ -1075,9 +1364,11 @@ class Tensor:
         """Axes of extent 1 repeated, as a view; -1 keeps an axis as it is."""
     @overload
     def expand(self, *shape: _Int) -> Tensor: ...
+    @overload
+    def expand(self, size: _Int | Sequence[_Int]) -> Tensor: ...
     def expand_as(self, other: Tensor) -> Tensor:
         """Axes of extent 1 repeated to the shape of another tensor, as a view."""
-    def expand_dims(self, axis: _Int=0) -> Tensor:
+    def expand_dims(self, axis: _Int=0, *, dim: _Int=..., dims: _Int=...) -> Tensor:
         """A new axis of extent 1. Shapes: x of any shape; the result has one axis more, of ..."""
     def expit(self) -> Tensor:
         """1 / (1 + exp(-x)). Source: PyTorch's torch.nn.functional.sigmoid."""
@@ -1099,16 +1390,29 @@ class Tensor:
         """alpha_dropout of whole channels of (batch, channels, ...). Shapes: input (batch, ..."""
     def fill_(self, value: _Number) -> Self:
         """Every element set to one number."""
-    def fill_diagonal_(self, fill_value: _Float, wrap: _Bool = False) -> Tensor:
+    def fill_diagonal_(self, fill_value: _Float, wrap: _Bool=False) -> Tensor:
         """Writes a number to the elements whose indices are all the same, in place, and ..."""
     def fix(self) -> Tensor:
         """Whole part, towards zero. Source: Array API standard 2024.12."""
     def fix_(self) -> Self:
         """`trunc`, written in place. Whole part, towards zero. Source: Array API standard ..."""
-    def flatten(self, start_axis: _Int=0, end_axis: _Int=-1) -> Tensor:
+    def flatten(
+        self,
+        start_axis: _Int=0,
+        end_axis: _Int=-1,
+        *,
+        start_dim: _Int=...,
+        end_dim: _Int=...,
+    ) -> Tensor:
         """Axes merged into one. Shapes: x of any shape; the result has one axis in place ..."""
     @overload
-    def flip(self, axis: _Int | Sequence[_Int] | None=None) -> Tensor:
+    def flip(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+    ) -> Tensor:
         """Order reversed along axes (all by default), as a view. Shapes: x of any shape; ..."""
     @overload
     def flip(self, *axis: _Int) -> Tensor: ...
@@ -1118,26 +1422,54 @@ class Tensor:
         """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions. ..."""
     def float(self) -> Tensor:
         """As float32; itself where it is one."""
+    @overload
     def float_power(self, b: _Operand) -> Tensor:
         """a to the power of b in float64. Shapes: a and b broadcast; the result has their ..."""
+    @overload
+    def float_power(self, exponent: _Operand) -> Tensor: ...
+    @overload
+    def float_power(self, other: _Operand) -> Tensor: ...
+    @overload
     def float_power_(self, b: _Operand) -> Self:
         """`float_power`, written in place. a to the power of b in float64. Shapes: a and b ..."""
+    @overload
+    def float_power_(self, exponent: _Operand) -> Self: ...
+    @overload
+    def float_power_(self, other: _Operand) -> Self: ...
     def floor(self) -> Tensor:
         """Largest whole number not above x. Source: Array API standard 2024.12."""
     def floor_(self) -> Self:
         """`floor`, written in place. Largest whole number not above x. Source: Array API ..."""
+    @overload
     def floor_divide(self, b: _Operand) -> Tensor:
         """Largest whole number not above a / b; 0 for whole numbers over 0. Source: Array ..."""
+    @overload
+    def floor_divide(self, other: _Operand) -> Tensor: ...
+    @overload
     def floor_divide_(self, b: _Operand) -> Self:
         """`floor_divide`, written in place. Largest whole number not above a / b; 0 for ..."""
+    @overload
+    def floor_divide_(self, other: _Operand) -> Self: ...
+    @overload
     def fmax(self, x2: Tensor) -> Tensor:
         """Larger of two; of a NaN and a number the number. Of equal ones x1 has the gradient."""
+    @overload
+    def fmax(self, other: Tensor) -> Tensor: ...
+    @overload
     def fmin(self, x2: Tensor) -> Tensor:
         """Smaller of two; of a NaN and a number the number. Of equal ones x1 has the gradient."""
+    @overload
+    def fmin(self, other: Tensor) -> Tensor: ...
+    @overload
     def fmod(self, b: _Operand) -> Tensor:
         """a - b * trunc(a / b): the sign of a; exact. Source: PyTorch's torch.fmod."""
+    @overload
+    def fmod(self, other: _Operand) -> Tensor: ...
+    @overload
     def fmod_(self, b: _Operand) -> Self:
         """`fmod`, written in place. a - b * trunc(a / b): the sign of a; exact. Source: ..."""
+    @overload
+    def fmod_(self, other: _Operand) -> Self: ...
     def fold(
         self,
         output_size: _Int | Sequence[_Int],
@@ -1161,8 +1493,13 @@ class Tensor:
         requires_grad: _Bool=False,
     ) -> Tensor:
         """Like full, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
+    @overload
     def gather(self, axis: _Int, index: Tensor) -> Tensor:
         """y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the ..."""
+    @overload
+    def gather(self, dim: _Int, index: Tensor) -> Tensor: ...
+    @overload
+    def gather(self, dims: _Int, index: Tensor) -> Tensor: ...
     def gaussian_nll_loss(
         self,
         target: Tensor,
@@ -1172,21 +1509,35 @@ class Tensor:
         reduction: str='mean',
     ) -> Tensor:
         """Negative log-likelihood of targets under normal distributions of means and ..."""
+    @overload
     def gcd(self, x2: Tensor) -> Tensor:
         """Greatest common divisor, by Euclid's algorithm; 0 of two zeros."""
+    @overload
+    def gcd(self, other: Tensor) -> Tensor: ...
+    @overload
     def ge(self, b: _Operand) -> Tensor:
         """Whether a is at least b. Source: Array API standard 2024.12."""
+    @overload
+    def ge(self, other: _Operand) -> Tensor: ...
+    @overload
     def ge_(self, b: _Operand) -> Self:
         """`greater_equal`, written in place. Whether a is at least b. Source: Array API ..."""
+    @overload
+    def ge_(self, other: _Operand) -> Self: ...
     def gelu(self, approximate: str='none') -> Tensor:
         """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
     def geometric_(self, p: _Float, *, generator: Generator | None=None) -> Self:
         """Overwritten with numbers of trials until one succeeds with probability p."""
+    @overload
     def ger(self, x2: Tensor, /) -> Tensor:
         """Products of each element of a vector with each of another: shape (n,) and (m,) ..."""
+    @overload
+    def ger(self, vec2: Tensor) -> Tensor: ...
+    @overload
+    def ger(self, other: Tensor) -> Tensor: ...
     def get_device(self) -> _Int:
         """The number of its GPU; -1 on the CPU."""
-    def glu(self, axis: _Int=-1) -> Tensor:
+    def glu(self, axis: _Int=-1, *, dim: _Int=..., dims: _Int=...) -> Tensor:
         """The first half along an axis times the sigmoid of the second (Dauphin et al., ..."""
     @property
     def grad(self) -> Tensor | None:
@@ -1196,14 +1547,26 @@ class Tensor:
     @property
     def grad_fn(self) -> str | None:
         """Name of the recorded op that made it, or None."""
+    @overload
     def greater(self, b: _Operand) -> Tensor:
         """Whether a is above b. Source: Array API standard 2024.12."""
+    @overload
+    def greater(self, other: _Operand) -> Tensor: ...
+    @overload
     def greater_(self, b: _Operand) -> Self:
         """`greater`, written in place. Whether a is above b. Source: Array API standard ..."""
+    @overload
+    def greater_(self, other: _Operand) -> Self: ...
+    @overload
     def greater_equal(self, b: _Operand) -> Tensor:
         """Whether a is at least b. Source: Array API standard 2024.12."""
+    @overload
+    def greater_equal(self, other: _Operand) -> Tensor: ...
+    @overload
     def greater_equal_(self, b: _Operand) -> Self:
         """`greater_equal`, written in place. Whether a is at least b. Source: Array API ..."""
+    @overload
+    def greater_equal_(self, other: _Operand) -> Self: ...
     def grid_sample(
         self,
         grid: Tensor,
@@ -1239,10 +1602,16 @@ class Tensor:
         reverse: _Bool=False,
     ) -> tuple[Tensor, Tensor]:
         """All steps of x (steps, batch, in) through a GRU from h0 (batch, hidden): the ..."""
+    @overload
     def gt(self, b: _Operand) -> Tensor:
         """Whether a is above b. Source: Array API standard 2024.12."""
+    @overload
+    def gt(self, other: _Operand) -> Tensor: ...
+    @overload
     def gt_(self, b: _Operand) -> Self:
         """`greater`, written in place. Whether a is above b. Source: Array API standard ..."""
+    @overload
+    def gt_(self, other: _Operand) -> Self: ...
     def half(self) -> Tensor:
         """As float16; itself where it is one."""
     def hardshrink(self, lambd: _Number=0.5) -> Tensor:
@@ -1272,56 +1641,127 @@ class Tensor:
         reduction: str='mean',
     ) -> Tensor:
         """Distances as they are where the target is 1, and what they lack of the margin ..."""
-    def histc(self, bins: _Int=100, min: _Float=0.0, max: _Float=0.0) -> Tensor:
+    def histc(
+        self,
+        bins: _Int=100,
+        min: _Float=0.0,
+        max: _Float=0.0,
+        *,
+        a_min: _Float=...,
+        a_max: _Float=...,
+    ) -> Tensor:
         """How many elements lie in each of so many bins of equal width from min to max, in ..."""
     def histogram(
         self,
-        bins: _Int | Tensor | Sequence[_Float] = 10,
+        bins: _Int | Tensor | Sequence[_Float]=10,
         *,
-        range: tuple[_Float, _Float] | None = None,
-        weight: Tensor | None = None,
-        density: _Bool = False,
+        range: tuple[_Float, _Float] | None=None,
+        weight: Tensor | None=None,
+        density: _Bool=False,
     ) -> _HistogramResult:
         """How many elements lie in each bin, in x's type, and the edges of the bins."""
+    @overload
     def hsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
         """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+    @overload
+    def hsplit(self, indices: _Int | Sequence[_Int]) -> tuple[Tensor, ...]: ...
+    @overload
+    def hsplit(self, sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]: ...
     def huber_loss(self, target: Tensor, reduction: str='mean', delta: _Float=1.0) -> Tensor:
         """Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above ..."""
+    @overload
     def hypot(self, b: _Operand) -> Tensor:
         """sqrt(a * a + b * b) without overflow. Source: Array API standard 2024.12."""
+    @overload
+    def hypot(self, other: _Operand) -> Tensor: ...
+    @overload
     def hypot_(self, b: _Operand) -> Self:
         """`hypot`, written in place. sqrt(a * a + b * b) without overflow. Source: Array ..."""
+    @overload
+    def hypot_(self, other: _Operand) -> Self: ...
     def i0(self) -> Tensor:
         """The modified Bessel function of the first kind and order 0."""
     @property
     def imag(self) -> Tensor:
         """The imaginary part, a view; of real tensors zeros that cannot be written to."""
+    @overload
     def index_add(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
         """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
+    @overload
+    def index_add(
+        self,
+        dim: _Int,
+        index: Tensor,
+        source: Tensor,
+        *,
+        alpha: _Number=1,
+    ) -> Tensor: ...
+    @overload
+    def index_add(
+        self,
+        dims: _Int,
+        index: Tensor,
+        source: Tensor,
+        *,
+        alpha: _Number=1,
+    ) -> Tensor: ...
+    @overload
     def index_add_(self, axis: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Self:
         """`index_add`, written in place. A copy of x with the parts of alpha * source ..."""
+    @overload
+    def index_add_(self, dim: _Int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Self: ...
+    @overload
+    def index_add_(
+        self,
+        dims: _Int,
+        index: Tensor,
+        source: Tensor,
+        *,
+        alpha: _Number=1,
+    ) -> Self: ...
+    @overload
     def index_copy(self, axis: _Int, index: Tensor, source: Tensor) -> Tensor:
         """A copy of x with the parts of source at indices along an axis; of several for ..."""
+    @overload
+    def index_copy(self, dim: _Int, index: Tensor, source: Tensor) -> Tensor: ...
+    @overload
+    def index_copy(self, dims: _Int, index: Tensor, source: Tensor) -> Tensor: ...
+    @overload
     def index_copy_(self, axis: _Int, index: Tensor, source: Tensor) -> Self:
         """`index_copy`, written in place. A copy of x with the parts of source at indices ..."""
+    @overload
+    def index_copy_(self, dim: _Int, index: Tensor, source: Tensor) -> Self: ...
+    @overload
+    def index_copy_(self, dims: _Int, index: Tensor, source: Tensor) -> Self: ...
+    @overload
     def index_fill(self, axis: _Int, index: Tensor, value: _Operand) -> Tensor:
         """A copy of x with one number at indices along an axis. index is a vector, or a ..."""
+    @overload
+    def index_fill(self, dim: _Int, index: Tensor, value: _Operand) -> Tensor: ...
+    @overload
+    def index_fill(self, dims: _Int, index: Tensor, value: _Operand) -> Tensor: ...
+    @overload
     def index_fill_(self, axis: _Int, index: Tensor, value: _Operand) -> Self:
         """`index_fill`, written in place. A copy of x with one number at indices along an ..."""
+    @overload
+    def index_fill_(self, dim: _Int, index: Tensor, value: _Operand) -> Self: ...
+    @overload
+    def index_fill_(self, dims: _Int, index: Tensor, value: _Operand) -> Self: ...
     def index_put(
         self,
         indices: Sequence[Tensor],
         values: Tensor | _Float,
-        accumulate: _Bool = False,
+        accumulate: _Bool=False,
     ) -> Tensor:
         """A copy `y` of x with `y[indices] = values`, or `y[indices] += values` with ..."""
     def index_put_(
         self,
         indices: Sequence[Tensor],
         values: Tensor | _Float,
-        accumulate: _Bool = False,
+        accumulate: _Bool=False,
     ) -> Tensor:
         """`index_put` in place, `x[indices] = values`, which gives x."""
+    @overload
     def index_reduce(
         self,
         axis: _Int,
@@ -1329,13 +1769,41 @@ class Tensor:
         source: Tensor,
         reduce: str,
         *,
-        include_self: _Bool = True,
+        include_self: _Bool=True,
     ) -> Tensor:
         """A copy of x with source[i] joined to x[index[i]] along an axis, as ..."""
+    @overload
+    def index_reduce(
+        self,
+        dim: _Int,
+        index: Tensor,
+        source: Tensor,
+        reduce: str,
+        *,
+        include_self: _Bool=True,
+    ) -> Tensor: ...
+    @overload
+    def index_reduce(
+        self,
+        dims: _Int,
+        index: Tensor,
+        source: Tensor,
+        reduce: str,
+        *,
+        include_self: _Bool=True,
+    ) -> Tensor: ...
+    @overload
     def index_select(self, axis: _Int, index: Tensor) -> Tensor:
         """The parts of x at indices along an axis, a copy. index is a vector, or a number; ..."""
+    @overload
+    def index_select(self, dim: _Int, index: Tensor) -> Tensor: ...
+    @overload
+    def index_select(self, dims: _Int, index: Tensor) -> Tensor: ...
+    @overload
     def inner(self, x2: Tensor, /) -> Tensor:
         """Sums of products over the last axis of both: (..., n) and (***, n) to (..., ***)."""
+    @overload
+    def inner(self, other: Tensor) -> Tensor: ...
     def instance_norm(
         self,
         running_mean: Tensor | None=None,
@@ -1376,6 +1844,7 @@ class Tensor:
     @property
     def is_sparse(self) -> _Bool:
         """False: all elements are stored. As PyTorch's, which optimizers ask of gradients."""
+    @overload
     def isclose(
         self,
         b: Tensor,
@@ -1384,6 +1853,14 @@ class Tensor:
         equal_nan: _Bool=False,
     ) -> Tensor:
         """Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64. ..."""
+    @overload
+    def isclose(
+        self,
+        other: Tensor,
+        rtol: _Float=1e-05,
+        atol: _Float=1e-08,
+        equal_nan: _Bool=False,
+    ) -> Tensor: ...
     def isfinite(self) -> Tensor:
         """Whether neither infinite nor NaN. Source: Array API standard 2024.12."""
     def isfinite_(self) -> Self:
@@ -1413,14 +1890,14 @@ class Tensor:
     def istft(
         self,
         n_fft: _Int,
-        hop_length: _Int | None = None,
-        win_length: _Int | None = None,
-        window: Tensor | None = None,
-        center: _Bool = True,
-        normalized: _Bool = False,
-        onesided: _Bool | None = None,
-        length: _Int | None = None,
-        return_complex: _Bool = False,
+        hop_length: _Int | None=None,
+        win_length: _Int | None=None,
+        window: Tensor | None=None,
+        center: _Bool=True,
+        normalized: _Bool=False,
+        onesided: _Bool | None=None,
+        length: _Int | None=None,
+        return_complex: _Bool=False,
     ) -> Tensor:
         """The signal of which `stft` gave frames, by least squares where frames contradict ..."""
     def item(self) -> Any:
@@ -1430,9 +1907,21 @@ class Tensor:
         """Bytes an element."""
     def kl_div(self, target: Tensor, reduction: str='mean', log_target: _Bool=False) -> Tensor:
         """target * (log(target) - input): Kullback and Leibler's divergence of log- ..."""
+    @overload
     def kron(self, x2: Tensor, /) -> Tensor:
         """Kronecker product: each element of x1 times the whole of x2, as blocks."""
-    def kthvalue(self, k: _Int, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+    @overload
+    def kron(self, other: Tensor) -> Tensor: ...
+    def kthvalue(
+        self,
+        k: _Int,
+        axis: _Int=-1,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+        keepdim: _Bool=...,
+    ) -> ValuesAndIndices:
         """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
     def l1_loss(self, target: Tensor, reduction: str='mean') -> Tensor:
         """Absolute differences, averaged by default; shapes must be equal. Shapes: input ..."""
@@ -1441,6 +1930,10 @@ class Tensor:
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """Sum of absolute values over all or some axes. Source: PyTorch's ..."""
     def l2_norm(
@@ -1448,6 +1941,10 @@ class Tensor:
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """Root of the sum of squares over all or some axes, which neither overflow nor ..."""
     def layer_norm(
@@ -1458,14 +1955,26 @@ class Tensor:
         eps: _Float=1e-05,
     ) -> Tensor:
         """The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by ..."""
+    @overload
     def lcm(self, x2: Tensor) -> Tensor:
         """Least common multiple; 0 where one is 0. Raises TypeError for types that are not ..."""
+    @overload
+    def lcm(self, other: Tensor) -> Tensor: ...
+    @overload
     def ldexp(self, y: Tensor | _Float) -> Tensor:
         """x times 2 to the power of y."""
+    @overload
+    def ldexp(self, other: Tensor | _Float) -> Tensor: ...
+    @overload
     def le(self, b: _Operand) -> Tensor:
         """Whether a is at most b. Source: Array API standard 2024.12."""
+    @overload
+    def le(self, other: _Operand) -> Tensor: ...
+    @overload
     def le_(self, b: _Operand) -> Self:
         """`less_equal`, written in place. Whether a is at most b. Source: Array API ..."""
+    @overload
+    def le_(self, other: _Operand) -> Self: ...
     def leaky_relu(self, negative_slope: _Operand=0.01, inplace: _Bool=False) -> Tensor:
         """x where positive, else x times negative_slope. Source: PyTorch's ..."""
     def leaky_relu_(self, negative_slope: _Operand=0.01) -> Self:
@@ -1474,14 +1983,26 @@ class Tensor:
         """a + weight * (b - a): a where the weight is 0, and end where it is 1, exactly. ..."""
     def lerp_(self, end: _Operand, weight: _Operand) -> Self:
         """`lerp`, written in place. a + weight * (b - a): a where the weight is 0, and end ..."""
+    @overload
     def less(self, b: _Operand) -> Tensor:
         """Whether a is below b. Source: Array API standard 2024.12."""
+    @overload
+    def less(self, other: _Operand) -> Tensor: ...
+    @overload
     def less_(self, b: _Operand) -> Self:
         """`less`, written in place. Whether a is below b. Source: Array API standard 2024.12."""
+    @overload
+    def less_(self, other: _Operand) -> Self: ...
+    @overload
     def less_equal(self, b: _Operand) -> Tensor:
         """Whether a is at most b. Source: Array API standard 2024.12."""
+    @overload
+    def less_equal(self, other: _Operand) -> Tensor: ...
+    @overload
     def less_equal_(self, b: _Operand) -> Self:
         """`less_equal`, written in place. Whether a is at most b. Source: Array API ..."""
+    @overload
+    def less_equal_(self, other: _Operand) -> Self: ...
     def lgamma(self) -> Tensor:
         """Logarithm of the magnitude of the gamma function. Near its zeros below 0 errors ..."""
     def lgamma_(self) -> Self:
@@ -1494,6 +2015,7 @@ class Tensor:
         activation: str | None=None,
     ) -> Tensor:
         """x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with ..."""
+    @overload
     def local_response_norm(
         self,
         size: _Int,
@@ -1502,6 +2024,14 @@ class Tensor:
         k: _Float=1.0,
     ) -> Tensor:
         """input / (k + alpha * mean of the squares of size neighbouring channels) ** beta, ..."""
+    @overload
+    def local_response_norm(
+        self,
+        shape: _Int,
+        alpha: _Float=0.0001,
+        beta: _Float=0.75,
+        k: _Float=1.0,
+    ) -> Tensor: ...
     def log(self) -> Tensor:
         """Natural logarithm. Source: Array API standard 2024.12."""
     def log10(self) -> Tensor:
@@ -1526,36 +2056,78 @@ class Tensor:
         generator: Generator | None=None,
     ) -> Self:
         """Overwritten with numbers whose logarithms are normally distributed."""
-    def log_softmax(self, axis: _Int=-1, dtype: _DTypeLike | None=None) -> Tensor:
+    def log_softmax(
+        self,
+        axis: _Int=-1,
+        dtype: _DTypeLike | None=None,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+    ) -> Tensor:
         """log(softmax(x)), computed in one pass, of x as dtype where that is given. ..."""
+    @overload
     def logaddexp(self, b: _Operand) -> Tensor:
         """log(exp(a) + exp(b)), without overflow. Source: Array API standard 2024.12."""
+    @overload
+    def logaddexp(self, other: _Operand) -> Tensor: ...
+    @overload
     def logaddexp2(self, b: Tensor) -> Tensor:
         """log2(2 ** a + 2 ** b), without overflow. Shapes: a and b broadcast; the result ..."""
+    @overload
+    def logaddexp2(self, other: Tensor) -> Tensor: ...
+    @overload
     def logaddexp2_(self, b: Tensor) -> Self:
         """`logaddexp2`, written in place. log2(2 ** a + 2 ** b), without overflow. Shapes: ..."""
+    @overload
+    def logaddexp2_(self, other: Tensor) -> Self: ...
+    @overload
     def logaddexp_(self, b: _Operand) -> Self:
         """`logaddexp`, written in place. log(exp(a) + exp(b)), without overflow. Source: ..."""
+    @overload
+    def logaddexp_(self, other: _Operand) -> Self: ...
+    @overload
     def logcumsumexp(self, axis: _Int) -> Tensor:
         """log(sum(exp(x))) of all elements up to each along an axis, whatever their range. ..."""
+    @overload
+    def logcumsumexp(self, dim: _Int) -> Tensor: ...
+    @overload
+    def logcumsumexp(self, dims: _Int) -> Tensor: ...
     def logdet(self, /) -> Tensor:
         """Logarithm of the determinant; NaN where that is negative."""
+    @overload
     def logical_and(self, b: _Operand) -> Tensor:
         """Whether both are nonzero. Source: Array API standard 2024.12."""
+    @overload
+    def logical_and(self, other: _Operand) -> Tensor: ...
+    @overload
     def logical_and_(self, b: _Operand) -> Self:
         """`logical_and`, written in place. Whether both are nonzero. Source: Array API ..."""
+    @overload
+    def logical_and_(self, other: _Operand) -> Self: ...
     def logical_not(self) -> Tensor:
         """Whether zero. Source: Array API standard 2024.12."""
     def logical_not_(self) -> Self:
         """`logical_not`, written in place. Whether zero. Source: Array API standard 2024.12."""
+    @overload
     def logical_or(self, b: _Operand) -> Tensor:
         """Whether either is nonzero. Source: Array API standard 2024.12."""
+    @overload
+    def logical_or(self, other: _Operand) -> Tensor: ...
+    @overload
     def logical_or_(self, b: _Operand) -> Self:
         """`logical_or`, written in place. Whether either is nonzero. Source: Array API ..."""
+    @overload
+    def logical_or_(self, other: _Operand) -> Self: ...
+    @overload
     def logical_xor(self, b: _Operand) -> Tensor:
         """Whether exactly one is nonzero. Source: Array API standard 2024.12."""
+    @overload
+    def logical_xor(self, other: _Operand) -> Tensor: ...
+    @overload
     def logical_xor_(self, b: _Operand) -> Self:
         """`logical_xor`, written in place. Whether exactly one is nonzero. Source: Array ..."""
+    @overload
+    def logical_xor_(self, other: _Operand) -> Self: ...
     def logit(self, eps: _Float | None=None) -> Tensor:
         """log(x / (1 - x)), the inverse of sigmoid; x is limited to the range from eps to ..."""
     def logit_(self, eps: _Float | None=None) -> Self:
@@ -1564,7 +2136,15 @@ class Tensor:
         """log(sigmoid(x)), without overflow. Source: PyTorch's torch.nn.functional.logsigmoid."""
     def logsigmoid_(self) -> Self:
         """`logsigmoid`, written in place. log(sigmoid(x)), without overflow. Source: ..."""
-    def logsumexp(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+    def logsumexp(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
+    ) -> Tensor:
         """log(sum(exp(x))) without overflow. Shapes: x of any shape; the result lacks the ..."""
     def long(self) -> Tensor:
         """As int64; itself where it is one."""
@@ -1589,15 +2169,21 @@ class Tensor:
         reverse: _Bool=False,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """All steps of x (steps, batch, in) through an LSTM from h0 and c0 (batch, ..."""
+    @overload
     def lt(self, b: _Operand) -> Tensor:
         """Whether a is below b. Source: Array API standard 2024.12."""
+    @overload
+    def lt(self, other: _Operand) -> Tensor: ...
+    @overload
     def lt_(self, b: _Operand) -> Self:
         """`less`, written in place. Whether a is below b. Source: Array API standard 2024.12."""
+    @overload
+    def lt_(self, other: _Operand) -> Self: ...
     def lu_unpack(
         self,
         pivots: Tensor,
-        unpack_data: _Bool = True,
-        unpack_pivots: _Bool = True,
+        unpack_data: _Bool=True,
+        unpack_pivots: _Bool=True,
     ) -> _LUResult:
         """P, L and U of what `lu_factor` gives; those that are not asked for are empty."""
     @property
@@ -1628,12 +2214,27 @@ class Tensor:
         """Matrix product."""
     def matrix_exp(self, /) -> Tensor:
         """The exponential of square matrices: the sum of their powers x^k / k!."""
+    @overload
     def matrix_power(self, n: _Int, /) -> Tensor:
         """x multiplied by itself n times, by squaring; of a negative n the inverse's power."""
+    @overload
+    def matrix_power(self, n: _Int) -> Tensor: ...
     def matrix_transpose(self) -> Tensor:
         """The last two axes swapped, as a view. Raises ValueError below 2 dimensions. ..."""
-    def max(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+    @overload
+    def max(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        *,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
+    ) -> Tensor:
         """Largest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
+    @overload
+    def max(self, *, keepdims: _Bool=False, dim: _Int, keepdim: _Bool=...) -> ValuesAndIndices: ...
+    @overload
+    def max(self, other: Tensor) -> Tensor: ...
     def max_pool1d(
         self,
         kernel_size: _Int | Sequence[_Int],
@@ -1715,51 +2316,141 @@ class Tensor:
         output_size: _Int | Sequence[_Int] | None=None,
     ) -> Tensor:
         """Planes of zeros with the elements of input at the places that max pooling's ..."""
-    def max_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+    def max_with_indices(
+        self,
+        axis: _Int=-1,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+        keepdim: _Bool=...,
+    ) -> ValuesAndIndices:
         """The largest element along an axis, and its index (int64): of equal ones the ..."""
+    @overload
     def maximum(self, b: _Operand) -> Tensor:
         """Larger of a and b; NaN if either is. Source: Array API standard 2024.12."""
+    @overload
+    def maximum(self, other: _Operand) -> Tensor: ...
+    @overload
     def maximum_(self, b: _Operand) -> Self:
         """`maximum`, written in place. Larger of a and b; NaN if either is. Source: Array ..."""
+    @overload
+    def maximum_(self, other: _Operand) -> Self: ...
     def mean(
         self,
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """Mean over all or some axes, in x's floating type, or in dtype, which integers ..."""
-    def median(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
+    @overload
+    def median(
+        self,
+        axis: _Int | None=None,
+        keepdims: _Bool=False,
+        *,
+        dims: _Int | None=...,
+        keepdim: _Bool=...,
+    ) -> Tensor:
         """Median of all elements or along an axis: of an even number the mean of the two ..."""
-    def median_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+    @overload
+    def median(
+        self,
+        *,
+        keepdims: _Bool=False,
+        dim: _Int,
+        keepdim: _Bool=...,
+    ) -> ValuesAndIndices: ...
+    def median_with_indices(
+        self,
+        axis: _Int=-1,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+        keepdim: _Bool=...,
+    ) -> ValuesAndIndices:
         """The median along an axis, of an even number the lower of the two in the middle, ..."""
-    def min(self, axis: _Int | Sequence[_Int] | None=None, keepdims: _Bool=False) -> Tensor:
+    @overload
+    def min(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        *,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
+    ) -> Tensor:
         """Smallest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
-    def min_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+    @overload
+    def min(self, *, keepdims: _Bool=False, dim: _Int, keepdim: _Bool=...) -> ValuesAndIndices: ...
+    @overload
+    def min(self, other: Tensor) -> Tensor: ...
+    def min_with_indices(
+        self,
+        axis: _Int=-1,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+        keepdim: _Bool=...,
+    ) -> ValuesAndIndices:
         """The smallest element along an axis, and its index (int64): of equal ones the ..."""
+    @overload
     def minimum(self, b: _Operand) -> Tensor:
         """Smaller of a and b; NaN if either is. Source: Array API standard 2024.12."""
+    @overload
+    def minimum(self, other: _Operand) -> Tensor: ...
+    @overload
     def minimum_(self, b: _Operand) -> Self:
         """`minimum`, written in place. Smaller of a and b; NaN if either is. Source: Array ..."""
+    @overload
+    def minimum_(self, other: _Operand) -> Self: ...
     def mish(self, inplace: _Bool=False) -> Tensor:
         """x * tanh(softplus(x)). Source: PyTorch's torch.nn.functional.mish."""
     def mish_(self) -> Self:
         """`mish`, written in place. x * tanh(softplus(x)). Source: PyTorch's ..."""
+    @overload
     def mm(self, x2: Tensor, /) -> Tensor:
         """Product of two matrices; `matmul` also takes vectors and batches."""
-    def mode(self, axis: _Int = -1, keepdims: _Bool = False) -> ValuesAndIndices:
+    @overload
+    def mm(self, mat2: Tensor) -> Tensor: ...
+    @overload
+    def mm(self, other: Tensor) -> Tensor: ...
+    def mode(
+        self,
+        axis: _Int=-1,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+        keepdim: _Bool=...,
+    ) -> ValuesAndIndices:
         """The most frequent element along an axis, and the last place where it is (int64)."""
     def moveaxis(self, source: _Int | Sequence[_Int], destination: _Int | Sequence[_Int]) -> Tensor:
         """The axes `source` at the places `destination`, the others in their order, as a ..."""
     def movedim(self, source: _Int | Sequence[_Int], destination: _Int | Sequence[_Int]) -> Tensor:
         """The axes `source` at the places `destination`, the others in their order, as a ..."""
+    @overload
     def mse_loss(self, y: Tensor, reduction: str='mean') -> Tensor:
         """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
+    @overload
+    def mse_loss(self, target: Tensor, reduction: str='mean') -> Tensor: ...
     def msort(self) -> Tensor:
         """Elements in rising order along the first axis."""
+    @overload
     def mul(self, b: _Operand) -> Tensor:
         """Product of a and b. Source: Array API standard 2024.12."""
+    @overload
+    def mul(self, other: _Operand) -> Tensor: ...
+    @overload
     def mul_(self, b: _Operand) -> Self:
         """`multiply`, written in place. Product of a and b. Source: Array API standard ..."""
+    @overload
+    def mul_(self, other: _Operand) -> Self: ...
     def multi_margin_loss(
         self,
         target: Tensor,
@@ -1785,12 +2476,23 @@ class Tensor:
         generator: Generator | None=None,
     ) -> Tensor:
         """Class numbers (int64) drawn from rows of probabilities (n, classes) or from ..."""
+    @overload
     def multiply(self, b: _Operand) -> Tensor:
         """Product of a and b. Source: Array API standard 2024.12."""
+    @overload
+    def multiply(self, other: _Operand) -> Tensor: ...
+    @overload
     def multiply_(self, b: _Operand) -> Self:
         """`multiply`, written in place. Product of a and b. Source: Array API standard ..."""
+    @overload
+    def multiply_(self, other: _Operand) -> Self: ...
+    @overload
     def mv(self, x2: Tensor, /) -> Tensor:
         """Product of a matrix and a vector."""
+    @overload
+    def mv(self, vec: Tensor) -> Tensor: ...
+    @overload
+    def mv(self, other: Tensor) -> Tensor: ...
     def mvlgamma(self, p: _Int) -> Tensor:
         """Logarithm of the multivariate gamma function of dimension p, for x > (p - 1) / 2."""
     @property
@@ -1817,11 +2519,39 @@ class Tensor:
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """Mean over all or some axes of what is no NaN; NaN where nothing is. Shapes: x of ..."""
-    def nanmedian(self, axis: _Int | None=None, keepdims: _Bool=False) -> Tensor:
+    @overload
+    def nanmedian(
+        self,
+        axis: _Int | None=None,
+        keepdims: _Bool=False,
+        *,
+        dims: _Int | None=...,
+        keepdim: _Bool=...,
+    ) -> Tensor:
         """Median without NaN of all elements or along an axis: of an even number the mean ..."""
-    def nanmedian_with_indices(self, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+    @overload
+    def nanmedian(
+        self,
+        *,
+        keepdims: _Bool=False,
+        dim: _Int,
+        keepdim: _Bool=...,
+    ) -> ValuesAndIndices: ...
+    def nanmedian_with_indices(
+        self,
+        axis: _Int=-1,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+        keepdim: _Bool=...,
+    ) -> ValuesAndIndices:
         """The median without NaN along an axis, of an even number the lower of the two in ..."""
     def nanquantile(
         self,
@@ -1830,6 +2560,10 @@ class Tensor:
         keepdims: _Bool=False,
         *,
         interpolation: str='linear',
+        method: str=...,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """The element at the place q * (n - 1) of the n elements that are not NaN in ..."""
     def nansum(
@@ -1837,10 +2571,19 @@ class Tensor:
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """Sum over all or some axes of what is no NaN; of integers in 64 bits. Source: ..."""
+    @overload
     def narrow(self, axis: _Int, start: _Int, length: _Int) -> Tensor:
         """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
+    @overload
+    def narrow(self, dim: _Int, start: _Int, length: _Int) -> Tensor: ...
+    @overload
+    def narrow(self, dims: _Int, start: _Int, length: _Int) -> Tensor: ...
     @property
     def nbytes(self) -> _Int:
         """Bytes of all elements."""
@@ -1849,10 +2592,16 @@ class Tensor:
         """Number of dimensions."""
     def ndimension(self) -> _Int:
         """Number of dimensions, as `ndim`."""
+    @overload
     def ne(self, b: _Operand) -> Tensor:
         """Whether a differs from b. Source: Array API standard 2024.12."""
+    @overload
+    def ne(self, other: _Operand) -> Tensor: ...
+    @overload
     def ne_(self, b: _Operand) -> Self:
         """`not_equal`, written in place. Whether a differs from b. Source: Array API ..."""
+    @overload
+    def ne_(self, other: _Operand) -> Self: ...
     def neg(self) -> Tensor:
         """Negative of each element. Source: Array API standard 2024.12."""
     def neg_(self) -> Self:
@@ -1868,48 +2617,54 @@ class Tensor:
     def new_empty(
         self,
         *size: Any,
-        dtype: Any = None,
-        device: str | None = None,
-        requires_grad: _Bool = False,
+        dtype: Any=None,
+        device: str | None=None,
+        requires_grad: _Bool=False,
     ) -> Tensor:
         """Memory of another shape, in the type and on the device of x unless others are given."""
     def new_full(
         self,
         size: _Int | Sequence[_Int],
         fill_value: _Complex,
-        dtype: Any = None,
-        device: str | None = None,
-        requires_grad: _Bool = False,
+        dtype: Any=None,
+        device: str | None=None,
+        requires_grad: _Bool=False,
     ) -> Tensor:
         """One number in another shape, in the type and on the device of x unless others ..."""
     def new_ones(
         self,
         *size: Any,
-        dtype: Any = None,
-        device: str | None = None,
-        requires_grad: _Bool = False,
+        dtype: Any=None,
+        device: str | None=None,
+        requires_grad: _Bool=False,
     ) -> Tensor:
         """Ones in another shape, in the type and on the device of x unless others are given."""
     def new_tensor(
         self,
         data: Any,
-        dtype: Any = None,
-        device: str | None = None,
-        requires_grad: _Bool = False,
+        dtype: Any=None,
+        device: str | None=None,
+        requires_grad: _Bool=False,
     ) -> Tensor:
         """A copy of data, in the type and on the device of x unless others are given."""
     def new_zeros(
         self,
         *size: Any,
-        dtype: Any = None,
-        device: str | None = None,
-        requires_grad: _Bool = False,
+        dtype: Any=None,
+        device: str | None=None,
+        requires_grad: _Bool=False,
     ) -> Tensor:
         """Zeros in another shape, in the type and on the device of x unless others are given."""
+    @overload
     def nextafter(self, b: _Operand) -> Tensor:
         """The next number of the type after a towards b; of 16-bit types that of float32, ..."""
+    @overload
+    def nextafter(self, other: _Operand) -> Tensor: ...
+    @overload
     def nextafter_(self, b: _Operand) -> Self:
         """`nextafter`, written in place. The next number of the type after a towards b; of ..."""
+    @overload
+    def nextafter_(self, other: _Operand) -> Self: ...
     def nll_loss(
         self,
         target: Tensor,
@@ -1922,9 +2677,13 @@ class Tensor:
         """The indices of the elements that are not 0, a tensor for each axis; with ..."""
     def norm(
         self,
-        p: _Float | str | None = 'fro',
-        axis: _Int | Sequence[_Int] | None = None,
-        keepdims: _Bool = False,
+        p: _Float | str | None='fro',
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """The `p`-norm of all elements or along axes, as in PyTorch: "fro" is 2 for any axes."""
     def normal_(
@@ -1935,10 +2694,16 @@ class Tensor:
         generator: Generator | None=None,
     ) -> Self:
         """Overwritten with normally distributed numbers."""
+    @overload
     def not_equal(self, b: _Operand) -> Tensor:
         """Whether a differs from b. Source: Array API standard 2024.12."""
+    @overload
+    def not_equal(self, other: _Operand) -> Tensor: ...
+    @overload
     def not_equal_(self, b: _Operand) -> Self:
         """`not_equal`, written in place. Whether a differs from b. Source: Array API ..."""
+    @overload
+    def not_equal_(self, other: _Operand) -> Self: ...
     def numel(self) -> _Int:
         """Number of elements, as `size`."""
     def numpy(self, *, force: _Bool=False) -> Any:
@@ -1955,8 +2720,13 @@ class Tensor:
     @property
     def op(self) -> str | None:
         """Name of the recorded op that made it, or None."""
+    @overload
     def outer(self, x2: Tensor, /) -> Tensor:
         """Products of each element of a vector with each of another: shape (n,) and (m,) ..."""
+    @overload
+    def outer(self, vec2: Tensor) -> Tensor: ...
+    @overload
+    def outer(self, other: Tensor) -> Tensor: ...
     def pad(
         self,
         pad: _Int | Sequence[_Int],
@@ -1964,33 +2734,50 @@ class Tensor:
         value: _Number | None=None,
     ) -> Tensor:
         """Elements around x: widths in front of and behind the last axis, then the one ..."""
+    @overload
     def pairwise_distance(
         self,
         x2: Tensor,
         p: _Float=2.0,
         eps: _Float=1e-06,
         keepdims: _Bool=False,
+        *,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """The p-norm of x1 - x2 + eps along the last axis. Raises ValueError for numbers ..."""
+    @overload
+    def pairwise_distance(
+        self,
+        other: Tensor,
+        p: _Float=2.0,
+        eps: _Float=1e-06,
+        keepdims: _Bool=False,
+        *,
+        keepdim: _Bool=...,
+    ) -> Tensor: ...
     @overload
     def permute(self, axes: _Int | Sequence[_Int]) -> Tensor:
         """Axes in another order, as a view. Shapes: x of n dimensions and n axes; the ..."""
     @overload
     def permute(self, *axes: _Int) -> Tensor: ...
     @overload
+    def permute(self, dims: _Int | Sequence[_Int]) -> Tensor: ...
+    @overload
     def permute_dims(self, axes: _Int | Sequence[_Int]) -> Tensor:
         """Axes in another order, as a view. Shapes: x of n dimensions and n axes; the ..."""
     @overload
     def permute_dims(self, *axes: _Int) -> Tensor: ...
+    @overload
+    def permute_dims(self, dims: _Int | Sequence[_Int]) -> Tensor: ...
     def pin_memory(self) -> Any:
         """A copy in pinned memory of the host, from and to which GPUs copy beside other ..."""
     def pinverse(
         self,
         /,
         *,
-        atol: _Float | Tensor | None = None,
-        rtol: _Float | Tensor | None = None,
-        hermitian: _Bool = False,
+        atol: _Float | Tensor | None=None,
+        rtol: _Float | Tensor | None=None,
+        hermitian: _Bool=False,
     ) -> Tensor:
         """The pseudo-inverse (Moore and Penrose): small singular values count as 0."""
     def pixel_shuffle(self, upscale_factor: _Int) -> Tensor:
@@ -2014,15 +2801,29 @@ class Tensor:
         """Each element unchanged. Source: Array API standard 2024.12."""
     def positive_(self) -> Self:
         """`positive`, written in place. Each element unchanged. Source: Array API standard ..."""
+    @overload
     def pow(self, b: _Operand) -> Tensor:
         """a to the power of b. Source: Array API standard 2024.12."""
+    @overload
+    def pow(self, exponent: _Operand) -> Tensor: ...
+    @overload
+    def pow(self, other: _Operand) -> Tensor: ...
+    @overload
     def pow_(self, b: _Operand) -> Self:
         """`pow`, written in place. a to the power of b. Source: Array API standard 2024.12."""
+    @overload
+    def pow_(self, exponent: _Operand) -> Self: ...
+    @overload
+    def pow_(self, other: _Operand) -> Self: ...
     def power_norm(
         self,
         ord: _Float=2.0,
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor: ...
     def prelu(self, weight: Tensor) -> Tensor:
         """x where positive, else x times weight, which is one number or one for each ..."""
@@ -2031,9 +2832,13 @@ class Tensor:
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """Product over all or some axes; of integers in 64 bits. Source: Array API ..."""
-    def put(self, index: Tensor, source: Tensor, accumulate: _Bool = False) -> Tensor:
+    def put(self, index: Tensor, source: Tensor, accumulate: _Bool=False) -> Tensor:
         """A copy of x with elements of source at places of x, counted through x as if it ..."""
     def quantile(
         self,
@@ -2042,6 +2847,10 @@ class Tensor:
         keepdims: _Bool=False,
         *,
         interpolation: str='linear',
+        method: str=...,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
     def rad2deg(self) -> Tensor:
@@ -2110,18 +2919,31 @@ class Tensor:
         """`relu6`, written in place. x limited to the range from 0 to 6. Source: PyTorch's ..."""
     def relu_(self) -> Self:
         """`relu`, written in place. Larger of x and 0. Source: PyTorch's ..."""
+    @overload
     def remainder(self, b: _Operand) -> Tensor:
         """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0. Source: Array ..."""
+    @overload
+    def remainder(self, other: _Operand) -> Tensor: ...
+    @overload
     def remainder_(self, b: _Operand) -> Self:
         """`remainder`, written in place. a - b * floor(a / b): the sign of b; 0 for whole ..."""
+    @overload
+    def remainder_(self, other: _Operand) -> Self: ...
+    @overload
     def renorm(self, p: _Float, axis: _Int, maxnorm: _Float) -> Tensor:
         """x with each slice along an axis whose `p`-norm is above `maxnorm` scaled down to it."""
+    @overload
+    def renorm(self, p: _Float, dim: _Int, maxnorm: _Float) -> Tensor: ...
+    @overload
+    def renorm(self, p: _Float, dims: _Int, maxnorm: _Float) -> Tensor: ...
     def repeat_interleave(
         self,
         repeats: _Operand | None=None,
         axis: _Int | None=None,
         *,
         output_size: _Int | None=None,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
     ) -> Tensor:
         """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
     @property
@@ -2131,6 +2953,7 @@ class Tensor:
     def requires_grad(self, value: _Bool, /) -> None: ...
     def requires_grad_(self, requires_grad: _Bool=True) -> Self:
         """Sets requires_grad and returns the tensor."""
+    @overload
     def resample(
         self,
         size: _Int | Sequence[_Int],
@@ -2143,10 +2966,23 @@ class Tensor:
     ) -> Tensor:
         """Images (batch, channels, ...) with another size of the 1 to 3 axes behind the ..."""
     @overload
+    def resample(
+        self,
+        shape: _Int | Sequence[_Int],
+        mode: str='nearest',
+        align_corners: _Bool=False,
+        antialias: _Bool=False,
+        scale0: _Float=0.0,
+        scale1: _Float=0.0,
+        scale2: _Float=0.0,
+    ) -> Tensor: ...
+    @overload
     def reshape(self, shape: _Int | Sequence[_Int], *, copy: _Bool | None=None) -> Tensor:
         """The same elements in another shape; one extent may be -1. A view where strides ..."""
     @overload
     def reshape(self, *shape: _Int, copy: _Bool | None=None) -> Tensor: ...
+    @overload
+    def reshape(self, size: _Int | Sequence[_Int], *, copy: _Bool | None=None) -> Tensor: ...
     def reshape_as(self, other: Tensor) -> Tensor:
         """The same elements in the shape of another tensor."""
     def resolve_conj(self) -> Tensor:
@@ -2184,9 +3020,32 @@ class Tensor:
         nonlinearity: str='tanh',
     ) -> tuple[Tensor, Tensor]:
         """All steps of x (steps, batch, in) through an Elman layer from h0 (batch, ..."""
-    def roll(self, shift: _Int | Sequence[_Int], axis: _Int | Sequence[_Int] | None=None) -> Tensor:
+    @overload
+    def roll(
+        self,
+        shift: _Int | Sequence[_Int],
+        axis: _Int | Sequence[_Int] | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+    ) -> Tensor:
         """Elements moved by `shift` places along axes; what leaves at the end comes in at ..."""
-    def rot90(self, k: _Int=1, axes: _Int | Sequence[_Int] | None=None) -> Tensor:
+    @overload
+    def roll(
+        self,
+        shifts: _Int | Sequence[_Int],
+        axis: _Int | Sequence[_Int] | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+    ) -> Tensor: ...
+    def rot90(
+        self,
+        k: _Int=1,
+        axes: _Int | Sequence[_Int] | None=None,
+        *,
+        dims: _Int | Sequence[_Int] | None=...,
+    ) -> Tensor:
         """Turned k times by 90 degrees from the first of two axes towards the second, as a ..."""
     def round(self, *, decimals: _Int=0) -> Tensor:
         """Nearest whole number, halves to even; or to so many decimals, of tens for ..."""
@@ -2207,6 +3066,7 @@ class Tensor:
         enable_gqa: _Bool=False,
     ) -> Tensor:
         """softmax(query @ key.T * scale + attn_mask) @ value over the last two axes, ..."""
+    @overload
     def scatter(
         self,
         axis: _Int,
@@ -2216,6 +3076,25 @@ class Tensor:
         reduce: str | None=None,
     ) -> Tensor:
         """A copy y of x with y[i, index[i, j, k], k] = src[i, j, k] for axis 1; of several ..."""
+    @overload
+    def scatter(
+        self,
+        dim: _Int,
+        index: Tensor,
+        value: _Operand,
+        *,
+        reduce: str | None=None,
+    ) -> Tensor: ...
+    @overload
+    def scatter(
+        self,
+        dims: _Int,
+        index: Tensor,
+        value: _Operand,
+        *,
+        reduce: str | None=None,
+    ) -> Tensor: ...
+    @overload
     def scatter_(
         self,
         axis: _Int,
@@ -2225,10 +3104,39 @@ class Tensor:
         reduce: str | None=None,
     ) -> Self:
         """`scatter`, written in place. A copy y of x with y[i, index[i, j, k], k] = src[i, ..."""
+    @overload
+    def scatter_(
+        self,
+        dim: _Int,
+        index: Tensor,
+        value: _Operand,
+        *,
+        reduce: str | None=None,
+    ) -> Self: ...
+    @overload
+    def scatter_(
+        self,
+        dims: _Int,
+        index: Tensor,
+        value: _Operand,
+        *,
+        reduce: str | None=None,
+    ) -> Self: ...
+    @overload
     def scatter_add(self, axis: _Int, index: Tensor, src: _Operand) -> Tensor:
         """A copy y of x with y[i, index[i, j, k], k] += src[i, j, k] for axis 1, in the ..."""
+    @overload
+    def scatter_add(self, dim: _Int, index: Tensor, src: _Operand) -> Tensor: ...
+    @overload
+    def scatter_add(self, dims: _Int, index: Tensor, src: _Operand) -> Tensor: ...
+    @overload
     def scatter_add_(self, axis: _Int, index: Tensor, src: _Operand) -> Self:
         """`scatter_add`, written in place. A copy y of x with y[i, index[i, j, k], k] += ..."""
+    @overload
+    def scatter_add_(self, dim: _Int, index: Tensor, src: _Operand) -> Self: ...
+    @overload
+    def scatter_add_(self, dims: _Int, index: Tensor, src: _Operand) -> Self: ...
+    @overload
     def scatter_reduce(
         self,
         axis: _Int,
@@ -2239,6 +3147,27 @@ class Tensor:
         include_self: _Bool=True,
     ) -> Tensor:
         """A copy y of x with all src[i, j, k] joined to y[i, index[i, j, k], k] for axis ..."""
+    @overload
+    def scatter_reduce(
+        self,
+        dim: _Int,
+        index: Tensor,
+        src: _Operand,
+        reduce: str,
+        *,
+        include_self: _Bool=True,
+    ) -> Tensor: ...
+    @overload
+    def scatter_reduce(
+        self,
+        dims: _Int,
+        index: Tensor,
+        src: _Operand,
+        reduce: str,
+        *,
+        include_self: _Bool=True,
+    ) -> Tensor: ...
+    @overload
     def scatter_reduce_(
         self,
         axis: _Int,
@@ -2249,6 +3178,27 @@ class Tensor:
         include_self: _Bool=True,
     ) -> Self:
         """`scatter_reduce`, written in place. A copy y of x with all src[i, j, k] joined ..."""
+    @overload
+    def scatter_reduce_(
+        self,
+        dim: _Int,
+        index: Tensor,
+        src: _Operand,
+        reduce: str,
+        *,
+        include_self: _Bool=True,
+    ) -> Self: ...
+    @overload
+    def scatter_reduce_(
+        self,
+        dims: _Int,
+        index: Tensor,
+        src: _Operand,
+        reduce: str,
+        *,
+        include_self: _Bool=True,
+    ) -> Self: ...
+    @overload
     def searchsorted(
         self,
         x2: _Operand,
@@ -2259,10 +3209,50 @@ class Tensor:
         out_int32: _Bool=False,
     ) -> Tensor:
         """Where elements of x2 belong in the sorted x1 (n,), or rows of x2 (..., m) in ..."""
+    @overload
+    def searchsorted(
+        self,
+        input: _Operand,
+        *,
+        side: str | None=None,
+        sorter: Tensor | None=None,
+        right: _Bool=False,
+        out_int32: _Bool=False,
+    ) -> Tensor: ...
+    @overload
+    def searchsorted(
+        self,
+        values: _Operand,
+        *,
+        side: str | None=None,
+        sorter: Tensor | None=None,
+        right: _Bool=False,
+        out_int32: _Bool=False,
+    ) -> Tensor: ...
+    @overload
+    def searchsorted(
+        self,
+        other: _Operand,
+        *,
+        side: str | None=None,
+        sorter: Tensor | None=None,
+        right: _Bool=False,
+        out_int32: _Bool=False,
+    ) -> Tensor: ...
+    @overload
     def select(self, axis: _Int, index: _Int) -> Tensor:
         """One place along an axis, which is dropped, as a view. IndexError out of range. ..."""
+    @overload
+    def select(self, dim: _Int, index: _Int) -> Tensor: ...
+    @overload
+    def select(self, dims: _Int, index: _Int) -> Tensor: ...
+    @overload
     def select_scatter(self, src: Tensor, axis: _Int, index: _Int) -> Tensor:
         """A copy of x with src at one place along an axis: what select shows. Raises ..."""
+    @overload
+    def select_scatter(self, src: Tensor, dim: _Int, index: _Int) -> Tensor: ...
+    @overload
+    def select_scatter(self, src: Tensor, dims: _Int, index: _Int) -> Tensor: ...
     def selu(self, inplace: _Bool=False) -> Tensor:
         """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1). Source: ..."""
     def selu_(self) -> Self:
@@ -2314,6 +3304,9 @@ class Tensor:
         start: _Int | None=None,
         end: _Int | None=None,
         step: _Int=1,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
     ) -> Tensor:
         """A copy of x with src at the places start:end:step along an axis. Raises ..."""
     def slogdet(self, /) -> _SlogdetResult:
@@ -2322,7 +3315,14 @@ class Tensor:
         """Differences d as d * d / (2 * beta) below beta, and |d| - beta / 2 above ..."""
     def soft_margin_loss(self, target: Tensor, reduction: str='mean') -> Tensor:
         """log(1 + exp(-target * input)) for targets 1 and -1, without overflow. Shapes: ..."""
-    def softmax(self, axis: _Int=-1, dtype: _DTypeLike | None=None) -> Tensor:
+    def softmax(
+        self,
+        axis: _Int=-1,
+        dtype: _DTypeLike | None=None,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+    ) -> Tensor:
         """exp(x) / sum(exp(x)) along an axis, of x as dtype where that is given. Shapes: x ..."""
     def softplus(self, beta: _Number=1.0, threshold: _Number=20.0) -> Tensor:
         """log(1 + exp(beta * x)) / beta, without overflow; x where beta * x is above ..."""
@@ -2336,23 +3336,54 @@ class Tensor:
         """x / (1 + abs(x)). Source: PyTorch's torch.nn.functional.softsign."""
     def softsign_(self) -> Self:
         """`softsign`, written in place. x / (1 + abs(x)). Source: PyTorch's ..."""
-    def sort(self, *, axis: _Int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+    @overload
+    def sort(
+        self,
+        *,
+        axis: _Int=-1,
+        descending: _Bool=False,
+        stable: _Bool=True,
+        dims: _Int=...,
+    ) -> Tensor:
         """The elements along an axis in order: values alone, argsort has their places. NaN ..."""
+    @overload
+    def sort(
+        self,
+        *,
+        descending: _Bool=False,
+        stable: _Bool=True,
+        dim: _Int,
+    ) -> ValuesAndIndices: ...
     def sort_with_indices(
         self,
         *,
         axis: _Int=-1,
         descending: _Bool=False,
         stable: _Bool=True,
+        dim: _Int=...,
+        dims: _Int=...,
     ) -> ValuesAndIndices:
         """What sort gives, and the indices (int64) that argsort gives. Shapes: x (..., n, ..."""
+    @overload
     def split(
         self,
         split_size_or_sections: _Int | Sequence[_Int],
         axis: _Int=0,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
     ) -> tuple[Tensor, ...]:
         """Parts along an axis, as views: of one extent, the last one smaller where it must ..."""
-    def split_with_sizes(self, split_sizes: Sequence[_Int], dim: _Int = 0) -> tuple[Tensor, ...]:
+    @overload
+    def split(
+        self,
+        split_size: _Int | Sequence[_Int],
+        axis: _Int=0,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+    ) -> tuple[Tensor, ...]: ...
+    def split_with_sizes(self, split_sizes: Sequence[_Int], dim: _Int=0) -> tuple[Tensor, ...]:
         """`split` by extents. Raises what `split` does."""
     def sqrt(self) -> Tensor:
         """Square root. Source: Array API standard 2024.12."""
@@ -2362,37 +3393,73 @@ class Tensor:
         """Square of each element. Source: Array API standard 2024.12."""
     def square_(self) -> Self:
         """`square`, written in place. Square of each element. Source: Array API standard ..."""
-    def squeeze(self, axis: _Int | Sequence[_Int] | None=None) -> Tensor:
+    def squeeze(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+    ) -> Tensor:
         """Drops axes of extent 1 (all of them by default). Shapes: x of any shape; the ..."""
     def standard_gamma(self, generator: Generator | None=None) -> Tensor:
         """A number of the gamma distribution of scale 1 for each shape parameter, in its ..."""
+    @overload
     def std(
         self,
         axis: _Int | Sequence[_Int] | None=None,
         correction: _Float=0.0,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
+        *,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
+        ddof: _Float=...,
     ) -> Tensor:
         """Standard deviation; correction is taken off the number of elements. Its gradient ..."""
-    def std_mean(
+    @overload
+    def std(
         self,
-        axis: _Int | Sequence[_Int] | None = None,
         *,
         correction: _Float,
-        keepdims: _Bool = False,
+        keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
+        dim: _Int | Sequence[_Int] | None,
+        keepdim: _Bool=...,
+    ) -> Tensor: ...
+    @overload
+    def std_mean(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        *,
+        correction: _Float,
+        keepdims: _Bool=False,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> tuple[Tensor, Tensor]:
         """Standard deviation and mean of all elements, or along axes; `correction` as in ..."""
+    @overload
+    def std_mean(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        *,
+        ddof: _Float,
+        keepdims: _Bool=False,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
+    ) -> tuple[Tensor, Tensor]: ...
     def stft(
         self,
         n_fft: _Int,
-        hop_length: _Int | None = None,
-        win_length: _Int | None = None,
-        window: Tensor | None = None,
-        center: _Bool = True,
-        pad_mode: str = 'reflect',
-        normalized: _Bool = False,
-        onesided: _Bool | None = None,
-        return_complex: _Bool | None = None,
+        hop_length: _Int | None=None,
+        win_length: _Int | None=None,
+        window: Tensor | None=None,
+        center: _Bool=True,
+        pad_mode: str='reflect',
+        normalized: _Bool=False,
+        onesided: _Bool | None=None,
+        return_complex: _Bool | None=None,
     ) -> Tensor:
         """Fourier transforms of frames of a signal: how strong each frequency is over time."""
     def storage_offset(self) -> _Int:
@@ -2402,34 +3469,87 @@ class Tensor:
     @property
     def strides(self) -> tuple[_Int, ...]:
         """Steps between elements, in elements."""
+    @overload
     def sub(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
         """The operator's result, of alpha times the other."""
+    @overload
+    def sub(self, b: _Operand, *, alpha: _Number=1) -> Tensor: ...
+    @overload
     def sub_(self, other: _Operand, *, alpha: _Number=1) -> Self:
         """The operator's result, of alpha times the other. Written in place. In place it ..."""
+    @overload
+    def sub_(self, b: _Operand, *, alpha: _Number=1) -> Self: ...
+    @overload
     def subtract(self, other: _Operand, *, alpha: _Number=1) -> Tensor:
         """The operator's result, of alpha times the other."""
+    @overload
+    def subtract(self, b: _Operand, *, alpha: _Number=1) -> Tensor: ...
+    @overload
     def subtract_(self, other: _Operand, *, alpha: _Number=1) -> Self:
         """The operator's result, of alpha times the other. Written in place. In place it ..."""
+    @overload
+    def subtract_(self, b: _Operand, *, alpha: _Number=1) -> Self: ...
     def sum(
         self,
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """Sum over all or some axes; of integers in 64 bits. Source: Array API standard ..."""
-    def sum_of_products(self, y: Tensor, axis: _Int | Sequence[_Int] | None=None) -> Tensor:
+    def sum_of_products(
+        self,
+        y: Tensor,
+        axis: _Int | Sequence[_Int] | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+    ) -> Tensor:
         """Sum of x * y over all or some axes of what they broadcast to. Shapes: x and y ..."""
     def sum_to_size(self, *size: Any) -> Tensor:
         """x summed to a shape that broadcasts to its own: what a broadcast's gradient is."""
-    def swapaxes(self, axis0: _Int | Sequence[_Int] | None=None, axis1: _Int | None=None) -> Tensor:
+    def swapaxes(
+        self,
+        axis0: _Int | Sequence[_Int] | None=None,
+        axis1: _Int | None=None,
+        *,
+        axes: _Int | Sequence[_Int] | None=...,
+        dim0: _Int | Sequence[_Int] | None=...,
+        dim1: _Int | None=...,
+    ) -> Tensor:
         """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
-    def swapdims(self, axis0: _Int | Sequence[_Int] | None=None, axis1: _Int | None=None) -> Tensor:
+    def swapdims(
+        self,
+        axis0: _Int | Sequence[_Int] | None=None,
+        axis1: _Int | None=None,
+        *,
+        axes: _Int | Sequence[_Int] | None=...,
+        dim0: _Int | Sequence[_Int] | None=...,
+        dim1: _Int | None=...,
+    ) -> Tensor:
         """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; itself below 2 dimensions. Shapes: x (m, ..."""
-    def take_along_axis(self, indices: Tensor, axis: _Int=-1) -> Tensor:
+    def take_along_axis(
+        self,
+        indices: Tensor,
+        axis: _Int=-1,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+    ) -> Tensor:
         """y[i, j, k] = x[i, indices[i, j, k], k] for axis 1; the other axes are broadcast. ..."""
-    def take_along_dim(self, indices: Tensor, axis: _Int | None = None) -> Tensor:
+    def take_along_dim(
+        self,
+        indices: Tensor,
+        axis: _Int | None=None,
+        *,
+        dim: _Int | None=...,
+        dims: _Int | None=...,
+    ) -> Tensor:
         """`take_along_axis` by PyTorch's name: without an axis, elements of the flat tensor."""
     def tan(self) -> Tensor:
         """Tangent; x in radians. Source: Array API standard 2024.12."""
@@ -2443,20 +3563,52 @@ class Tensor:
         """x - tanh(x). Source: PyTorch's torch.nn.functional.tanhshrink."""
     def tanhshrink_(self) -> Self:
         """`tanhshrink`, written in place. x - tanh(x). Source: PyTorch's ..."""
+    @overload
     def tensor_split(
         self,
         indices_or_sections: _Int | Sequence[_Int],
         axis: _Int=0,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
     ) -> tuple[Tensor, ...]:
         """So many parts along an axis, as views, the first ones an element longer where ..."""
+    @overload
+    def tensor_split(
+        self,
+        indices: _Int | Sequence[_Int],
+        axis: _Int=0,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+    ) -> tuple[Tensor, ...]: ...
+    @overload
+    def tensor_split(
+        self,
+        sections: _Int | Sequence[_Int],
+        axis: _Int=0,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+    ) -> tuple[Tensor, ...]: ...
+    @overload
     def tensordot(
         self,
         x2: Tensor,
         /,
-        axes: _Int | tuple[Sequence[_Int],
-        Sequence[_Int]] = 2,
+        axes: _Int | tuple[Sequence[_Int], Sequence[_Int]]=2,
+        *,
+        dims: _Int | tuple[Sequence[_Int], Sequence[_Int]]=...,
     ) -> Tensor:
         """Sum of products over pairs of axes: the last `axes` of x1 with the first of x2, ..."""
+    @overload
+    def tensordot(
+        self,
+        other: Tensor,
+        axes: _Int | tuple[Sequence[_Int], Sequence[_Int]]=2,
+        *,
+        dims: _Int | tuple[Sequence[_Int], Sequence[_Int]]=...,
+    ) -> Tensor: ...
     def threshold(self, threshold: _Number, value: _Number, inplace: _Bool=False) -> Tensor:
         """x where above threshold, else value. Source: PyTorch's ..."""
     def threshold_(self, threshold: _Number, value: _Number) -> Self:
@@ -2466,6 +3618,10 @@ class Tensor:
         """Copies of x side by side: so many along each axis. What has fewer axes, x or the ..."""
     @overload
     def tile(self, *repetitions: _Int) -> Tensor: ...
+    @overload
+    def tile(self, dims: _Int | Sequence[_Int]) -> Tensor: ...
+    @overload
+    def tile(self, reps: _Int | Sequence[_Int]) -> Tensor: ...
     def to(
         self,
         target: Tensor | _DTypeLike | None=None,
@@ -2485,6 +3641,9 @@ class Tensor:
         axis: _Int=-1,
         largest: _Bool=True,
         sorted: _Bool=True,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
     ) -> ValuesAndIndices:
         """The k largest elements along an axis, or the smallest, and their indices ..."""
     def trace(self, offset: _Int=0) -> Tensor:
@@ -2494,29 +3653,37 @@ class Tensor:
         self,
         axis0: _Int | Sequence[_Int] | None=None,
         axis1: _Int | None=None,
+        *,
+        axes: _Int | Sequence[_Int] | None=...,
+        dim0: _Int | Sequence[_Int] | None=...,
+        dim1: _Int | None=...,
     ) -> Tensor:
         """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
     @overload
-    def transpose(self, *axis0: _Int, axis1: _Int | None=None) -> Tensor: ...
+    def transpose(self, *axis0: _Int, axis1: _Int | None=None, dim1: _Int | None=...) -> Tensor: ...
     def trapezoid(
         self,
-        x: Tensor | None = None,
+        x: Tensor | None=None,
         *,
-        dx: _Float | None = None,
-        axis: _Int = -1,
+        dx: _Float | None=None,
+        axis: _Int=-1,
+        dim: _Int=...,
+        dims: _Int=...,
     ) -> Tensor:
         """Integral of samples along an axis by the trapezoidal rule."""
     def trapz(
         self,
-        x: Tensor | None = None,
+        x: Tensor | None=None,
         *,
-        dx: _Float | None = None,
-        axis: _Int = -1,
+        dx: _Float | None=None,
+        axis: _Int=-1,
+        dim: _Int=...,
+        dims: _Int=...,
     ) -> Tensor:
         """Integral of samples along an axis by the trapezoidal rule."""
-    def tril(self, k: _Int=0) -> Tensor:
+    def tril(self, k: _Int=0, *, diagonal: _Int=...) -> Tensor:
         """The part of the last two axes on and below diagonal k. Shapes: x (..., m, n); ..."""
-    def tril_(self, k: _Int=0) -> Self:
+    def tril_(self, k: _Int=0, *, diagonal: _Int=...) -> Self:
         """`tril`, written in place. The part of the last two axes on and below diagonal k. ..."""
     def triplet_margin_loss(
         self,
@@ -2529,9 +3696,9 @@ class Tensor:
         reduction: str='mean',
     ) -> Tensor:
         """max(0, margin + distance to the positive - distance to the negative) (Balntas et ..."""
-    def triu(self, k: _Int=0) -> Tensor:
+    def triu(self, k: _Int=0, *, diagonal: _Int=...) -> Tensor:
         """The part of the last two axes on and above diagonal k. Shapes: x (..., m, n); ..."""
-    def triu_(self, k: _Int=0) -> Self:
+    def triu_(self, k: _Int=0, *, diagonal: _Int=...) -> Self:
         """`triu`, written in place. The part of the last two axes on and above diagonal k. ..."""
     def true_divide(self, other: _Operand, *, rounding_mode: str | None=None) -> Tensor:
         """The operator's result; with rounding_mode 'floor' or 'trunc' the whole number ..."""
@@ -2545,12 +3712,20 @@ class Tensor:
         """In another dtype; its own dtype without one."""
     def type_as(self, other: Tensor) -> Tensor:
         """In the dtype of another tensor; itself where it has it."""
-    def unbind(self, axis: _Int=0) -> tuple[Tensor, ...]:
+    def unbind(self, axis: _Int=0, *, dim: _Int=..., dims: _Int=...) -> tuple[Tensor, ...]:
         """The parts at each position of an axis, without that axis, as views. Shapes: x ..."""
+    @overload
     def unflatten(self, axis: _Int, sizes: _Int | Sequence[_Int]) -> Tensor:
         """One axis as several of these extents, one of which may be -1; a view where ..."""
+    @overload
+    def unflatten(self, dim: _Int, sizes: _Int | Sequence[_Int]) -> Tensor: ...
+    @overload
+    def unflatten(self, dims: _Int, sizes: _Int | Sequence[_Int]) -> Tensor: ...
+    @overload
     def unfold(self, dimension: _Int, size: _Int, step: _Int) -> Tensor:
         """Windows of size elements along a dimension, each step behind the one before, as ..."""
+    @overload
+    def unfold(self, dimension: _Int, shape: _Int, step: _Int) -> Tensor: ...
     def uniform_(
         self,
         low: _Float=0.0,
@@ -2561,23 +3736,23 @@ class Tensor:
         """Overwritten with uniform numbers in [low, high)."""
     def unique(
         self,
-        sorted: _Bool = True,
-        return_inverse: _Bool = False,
-        return_counts: _Bool = False,
-        axis: _Int | None = None,
+        sorted: _Bool=True,
+        return_inverse: _Bool=False,
+        return_counts: _Bool=False,
+        axis: _Int | None=None,
         *,
-        dim: _Int | None = None,
+        dim: _Int | None=None,
     ) -> Tensor | tuple[Tensor, ...]:
         """The different elements of x in order, whatever `sorted` says; or along an axis ..."""
     def unique_all(self, /) -> _UniqueAllResult:
         """The different elements of x in order (n,), where in the flattened x each is ..."""
     def unique_consecutive(
         self,
-        return_inverse: _Bool = False,
-        return_counts: _Bool = False,
-        axis: _Int | None = None,
+        return_inverse: _Bool=False,
+        return_counts: _Bool=False,
+        axis: _Int | None=None,
         *,
-        dim: _Int | None = None,
+        dim: _Int | None=None,
     ) -> Tensor | tuple[Tensor, ...]:
         """The elements of the flat tensor, or the slices along an axis, without ..."""
     def unique_counts(self, /) -> _UniqueCountsResult:
@@ -2586,36 +3761,80 @@ class Tensor:
         """The different elements of x in order (n,), and which of them each element is: ..."""
     def unique_values(self, /) -> Tensor:
         """The different elements of x in order (n,); NaN each on their own."""
-    def unit_vectors(self, ord: _Float=2.0, axis: _Int=1, eps: _Float=1e-12) -> Tensor:
+    def unit_vectors(
+        self,
+        ord: _Float=2.0,
+        axis: _Int=1,
+        eps: _Float=1e-12,
+        *,
+        dim: _Int=...,
+        dims: _Int=...,
+    ) -> Tensor:
         """Vectors along an axis over their norm of order ord, which counts as eps below ..."""
     def unravel_index(self, shape: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
         """The indices (int64) along each axis of elements of the flat tensor of a shape."""
-    def unsqueeze(self, axis: _Int=0) -> Tensor:
+    def unsqueeze(self, axis: _Int=0, *, dim: _Int=..., dims: _Int=...) -> Tensor:
         """A new axis of extent 1. Shapes: x of any shape; the result has one axis more, of ..."""
-    def unstack(self, axis: _Int=0) -> tuple[Tensor, ...]:
+    def unstack(self, axis: _Int=0, *, dim: _Int=..., dims: _Int=...) -> tuple[Tensor, ...]:
         """The parts at each position of an axis, without that axis, as views. Shapes: x ..."""
     def vander(self, N: _Int | None=None, increasing: _Bool=False) -> Tensor:
         """The powers of each element of x (n,) as rows of N columns (None: n), from N - 1 ..."""
+    @overload
     def var(
         self,
         axis: _Int | Sequence[_Int] | None=None,
         correction: _Float=0.0,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
+        *,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
+        ddof: _Float=...,
     ) -> Tensor:
         """Variance; correction is taken off the number of elements. Of complex numbers: of ..."""
-    def var_mean(
+    @overload
+    def var(
         self,
-        axis: _Int | Sequence[_Int] | None = None,
         *,
         correction: _Float,
-        keepdims: _Bool = False,
+        keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
+        dim: _Int | Sequence[_Int] | None,
+        keepdim: _Bool=...,
+    ) -> Tensor: ...
+    @overload
+    def var_mean(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        *,
+        correction: _Float,
+        keepdims: _Bool=False,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> tuple[Tensor, Tensor]:
         """Variance and mean of all elements, or along axes."""
+    @overload
+    def var_mean(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        *,
+        ddof: _Float,
+        keepdims: _Bool=False,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
+    ) -> tuple[Tensor, Tensor]: ...
+    @overload
     def vdot(self, x2: Tensor, /) -> Tensor:
         """Sum of the products of two vectors of one size; the first is conjugated."""
-    def vecdot(self, x2: Tensor, /, *, axis: _Int = -1) -> Tensor:
+    @overload
+    def vdot(self, other: Tensor) -> Tensor: ...
+    @overload
+    def vecdot(self, x2: Tensor, /, *, axis: _Int=-1, dim: _Int=..., dims: _Int=...) -> Tensor:
         """Sum of products along an axis, of the conjugates of x1's numbers; other axes ..."""
+    @overload
+    def vecdot(self, other: Tensor, *, axis: _Int=-1, dim: _Int=..., dims: _Int=...) -> Tensor: ...
     @property
     def version(self) -> _Int:
         """How often its memory was changed in place."""
@@ -2624,24 +3843,45 @@ class Tensor:
         """The same memory in another shape; ValueError where that takes a copy. Of a ..."""
     @overload
     def view(self, *shape: _Int) -> Tensor: ...
+    @overload
+    def view(self, dtype: _Int | Sequence[_Int] | _DTypeLike) -> Tensor: ...
+    @overload
+    def view(self, size: _Int | Sequence[_Int] | _DTypeLike) -> Tensor: ...
     def view_as(self, other: Tensor) -> Tensor:
         """The same memory in the shape of another tensor."""
     def view_as_complex(self) -> Tensor:
         """Pairs of numbers along the last axis, of extent 2, as complex numbers in the ..."""
     def view_as_real(self) -> Tensor:
         """The parts of complex numbers in the same memory: a real tensor with one axis ..."""
+    @overload
     def vsplit(self, indices_or_sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]:
         """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+    @overload
+    def vsplit(self, indices: _Int | Sequence[_Int]) -> tuple[Tensor, ...]: ...
+    @overload
+    def vsplit(self, sections: _Int | Sequence[_Int]) -> tuple[Tensor, ...]: ...
     def where(self, condition: _Operand, other: _Operand) -> Tensor:
         """Itself where the condition holds, else the other."""
+    @overload
     def xlog1py(self, b: Tensor) -> Tensor:
         """a * log(1 + b), and 0 where a is 0 and b no NaN. Shapes: a and b broadcast; the ..."""
+    @overload
+    def xlog1py(self, other: Tensor) -> Tensor: ...
+    @overload
     def xlog1py_(self, b: Tensor) -> Self:
         """`xlog1py`, written in place. a * log(1 + b), and 0 where a is 0 and b no NaN. ..."""
+    @overload
+    def xlog1py_(self, other: Tensor) -> Self: ...
+    @overload
     def xlogy(self, b: _Operand) -> Tensor:
         """a * log(b), and 0 where a is 0 and b no NaN. Source: PyTorch's torch.xlogy."""
+    @overload
+    def xlogy(self, other: _Operand) -> Tensor: ...
+    @overload
     def xlogy_(self, b: _Operand) -> Self:
         """`xlogy`, written in place. a * log(b), and 0 where a is 0 and b no NaN. Source: ..."""
+    @overload
+    def xlogy_(self, other: _Operand) -> Self: ...
     def zero_(self) -> Self:
         """Every element set to 0."""
     def zeros_like(
@@ -2715,6 +3955,8 @@ class _Submitter:
     ) -> Any:
         """Hands over `fn(*args, **kwargs)`; returns its `Task`."""
 
+_other_dtypes: dict[str, str]
+_other_names: dict[str, str]
 bfloat16: _DType
 bool: _DType
 complex128: _DType
@@ -2874,6 +4116,12 @@ def _observed() -> _Bool:
 def _on_collection(arg0: str, arg1: dict[str, Any], /) -> None: ...
 def _op_records() -> list[dict[str, Any]]:
     """All ops: name, signature, help, where they are shown, and which parts they have."""
+def _other_arguments(
+    function: str,
+    parameters: Sequence[str],
+    positional_only: int=0,
+) -> dict[str, Any]:
+    """Other libraries' names of a function's parameters, of which the first ones may ..."""
 def _pin_memory(x: Tensor) -> Tensor:
     """A copy in pinned memory; itself where it is there."""
 def _pinned_memory() -> dict[str, Any]:
@@ -2892,6 +4140,8 @@ def _record_custom(
 ) -> list[Any]: ...
 def _refuse_in_capture(what: str) -> None:
     """Raises RuntimeError while this thread records calls."""
+def _remedies(owner: str) -> dict[str, Any]:
+    """What to write instead of other libraries' names that "package" or "Tensor" has not."""
 def _scratch_reset_peaks() -> None: ...
 def _scratch_stats() -> dict[str, int]: ...
 def _set_anomaly_mode(enabled: _Bool) -> None: ...
@@ -2910,6 +4160,8 @@ def _set_task_classes(
     run_in_pool: object,
 ) -> None:
     """What submissions are made of: once, before the first scheduler."""
+def _spellings() -> list[dict[str, Any]]:
+    """The rows of spellings.inc: kind, library, names, note."""
 def _spoil_saved(tensor: Tensor, node: int, place: int) -> None:
     """Has a gradient that reads this saved value raise."""
 def _to_dlpack(
@@ -2942,19 +4194,49 @@ def _transfer_wait_idle(queue: str, timeout: float) -> _Bool:
     """Whether nothing is in flight in a queue, within the timeout."""
 def _transfer_write(path: object, x: Tensor, offset_bytes: int, priority: int) -> TransferEvent:
     """Writes a tensor's bytes to a file."""
+def _update_row(name: str) -> dict[str, Any]:
+    """Names of an optimizer step's states, and its settings by name."""
 def _vdot(x1: Tensor, x2: Tensor) -> Tensor: ...
+@overload
 def abs(x: _Operand) -> Tensor:
     """Absolute value. Source: Array API standard 2024.12."""
+@overload
+def abs(input: _Operand) -> Tensor: ...
+@overload
 def absolute(x: _Operand) -> Tensor:
     """Absolute value. Source: Array API standard 2024.12."""
+@overload
+def absolute(input: _Operand) -> Tensor: ...
+@overload
 def acos(x: _Operand) -> Tensor:
     """Inverse cosine, in radians. Source: Array API standard 2024.12."""
+@overload
+def acos(input: _Operand) -> Tensor: ...
+@overload
 def acosh(x: _Operand) -> Tensor:
     """Inverse hyperbolic cosine. Source: Array API standard 2024.12."""
+@overload
+def acosh(input: _Operand) -> Tensor: ...
 def active_device() -> str:
     """Device on which this thread makes tensors."""
 def active_isa() -> str:
     """Instruction set of the kernels that this thread uses."""
+def adabelief_step(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    exp_avg_vars: Sequence[Tensor],
+    *,
+    step: _Operand,
+    lr: _Operand,
+    beta1: float=0.9,
+    beta2: float=0.999,
+    eps: float=1e-16,
+    weight_decay: float=0.0,
+    decoupled: _Bool=False,
+    maximize: _Bool=False,
+) -> None:
+    """AdaBelief on all params in place. Source: Zhuang et al., AdaBelief optimizer: ..."""
 def adadelta_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -3040,12 +4322,25 @@ def adaptive_max_pool3d_with_indices(
     output_size: int | Sequence[int | None] | None,
 ) -> tuple[Tensor, Tensor]:
     """The results of adaptive_max_pool3d, and where in its plane each lies: int64, in ..."""
+@overload
 def add(a: _Operand, b: _Operand) -> Tensor:
     """Sum of a and b. Source: Array API standard 2024.12."""
+@overload
+def add(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
+def add(x: Tensor, /, other: _Operand, *, alpha: _Number=1) -> Tensor: ...
+@overload
+def add(x: Tensor, /, b: _Operand, *, alpha: _Number=1) -> Tensor: ...
+@overload
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
     """x + value * tensor1 / tensor2. Shapes: x, tensor1 and tensor2 broadcast; the ..."""
+@overload
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor: ...
+@overload
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor:
     """x + value * tensor1 * tensor2, of floating numbers in one pass where value is 1. ..."""
+@overload
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Operand=1) -> Tensor: ...
 def addmm(
     input: Tensor,
     mat1: Tensor,
@@ -3055,10 +4350,37 @@ def addmm(
     alpha: float=1.0,
 ) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), for floating types; mat1 is (m, k), mat2 ..."""
+@overload
 def affine_grid(theta: Tensor, size: int | Sequence[int], align_corners: _Bool=False) -> Tensor:
     """The grid that grid_sample takes for affine maps theta (batch, 2, 3), or (batch, ..."""
-def all(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+@overload
+def affine_grid(
+    theta: Tensor,
+    shape: int | Sequence[int],
+    align_corners: _Bool=False,
+) -> Tensor: ...
+@overload
+def all(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor:
     """Whether all elements are nonzero. Source: Array API standard 2024.12. Shapes: x ..."""
+@overload
+def all(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
 def allclose(
     a: Tensor,
     b: Tensor,
@@ -3067,6 +4389,14 @@ def allclose(
     equal_nan: _Bool=False,
 ) -> Tensor:
     """Whether isclose holds everywhere, as a 0-d tensor of bool. Raises ValueError for ..."""
+@overload
+def allclose(
+    input: Tensor,
+    other: Tensor,
+    rtol: float=1e-05,
+    atol: float=1e-08,
+    equal_nan: _Bool=False,
+) -> Tensor: ...
 def alpha_dropout(
     input: Tensor,
     p: float=0.5,
@@ -3075,10 +4405,48 @@ def alpha_dropout(
     generator: Generator | None=None,
 ) -> Tensor:
     """Sets elements with probability p to SELU's value far below 0 and shifts and ..."""
-def amax(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+@overload
+def amax(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor:
     """Largest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
-def amin(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+@overload
+def amax(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
+def amin(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor:
     """Smallest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
+@overload
+def amin(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
 def amsgrad_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -3096,10 +4464,32 @@ def amsgrad_step(
     maximize: _Bool=False,
 ) -> None:
     """Adam with the largest of all mean squares so far (Reddi, Kale and Kumar, 2018) ..."""
+@overload
 def angle(x: Tensor) -> Tensor:
     """The angle of complex numbers in radians, from -pi to pi; of real numbers pi ..."""
-def any(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+@overload
+def angle(input: Tensor) -> Tensor: ...
+@overload
+def any(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor:
     """Whether any element is nonzero. Source: Array API standard 2024.12. Shapes: x of ..."""
+@overload
+def any(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
 def arange(
     start: _Number,
     stop: _Number | None=None,
@@ -3107,28 +4497,108 @@ def arange(
     dtype: _DTypeLike | None=None,
     device: str | None=None,
     requires_grad: _Bool=False,
+    *,
+    end: _Number | None=...,
 ) -> Tensor:
     """start, start + step, ... up to but without stop. Shapes: the result is ..."""
+@overload
 def arccos(x: _Operand) -> Tensor:
     """Inverse cosine, in radians. Source: Array API standard 2024.12."""
+@overload
+def arccos(input: _Operand) -> Tensor: ...
+@overload
 def arccosh(x: _Operand) -> Tensor:
     """Inverse hyperbolic cosine. Source: Array API standard 2024.12."""
+@overload
+def arccosh(input: _Operand) -> Tensor: ...
+@overload
 def arcsin(x: _Operand) -> Tensor:
     """Inverse sine, in radians. Source: Array API standard 2024.12."""
+@overload
+def arcsin(input: _Operand) -> Tensor: ...
+@overload
 def arcsinh(x: _Operand) -> Tensor:
     """Inverse hyperbolic sine. Source: Array API standard 2024.12."""
+@overload
+def arcsinh(input: _Operand) -> Tensor: ...
+@overload
 def arctan(x: _Operand) -> Tensor:
     """Inverse tangent, in radians. Source: Array API standard 2024.12."""
+@overload
+def arctan(input: _Operand) -> Tensor: ...
+@overload
 def arctan2(a: _Operand, b: _Operand) -> Tensor:
     """Angle of the point (b, a), in radians. Source: Array API standard 2024.12."""
+@overload
+def arctan2(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def arctanh(x: _Operand) -> Tensor:
     """Inverse hyperbolic tangent. Source: Array API standard 2024.12."""
-def argmax(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+@overload
+def arctanh(input: _Operand) -> Tensor: ...
+@overload
+def argmax(
+    x: Tensor,
+    axis: int | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+    keepdim: _Bool=...,
+) -> Tensor:
     """Index of the first largest element (of the flattened x by default). Source: ..."""
-def argmin(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+@overload
+def argmax(
+    input: Tensor,
+    axis: int | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
+def argmin(
+    x: Tensor,
+    axis: int | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+    keepdim: _Bool=...,
+) -> Tensor:
     """Index of the first smallest element (of the flattened x by default). Source: ..."""
-def argsort(x: Tensor, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+@overload
+def argmin(
+    input: Tensor,
+    axis: int | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
+def argsort(
+    x: Tensor,
+    axis: int=-1,
+    descending: _Bool=False,
+    stable: _Bool=True,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor:
     """The indices (int64) that put the elements along an axis in order. NaN is last, ..."""
+@overload
+def argsort(
+    input: Tensor,
+    axis: int=-1,
+    descending: _Bool=False,
+    stable: _Bool=True,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor: ...
 def asarray(
     obj: object,
     dtype: _DTypeLike | None=None,
@@ -3149,18 +4619,42 @@ def asgd_step(
     maximize: _Bool=False,
 ) -> None:
     """Averaged stochastic gradient descent (Polyak and Juditsky, 1992) on all params ..."""
+@overload
 def asin(x: _Operand) -> Tensor:
     """Inverse sine, in radians. Source: Array API standard 2024.12."""
+@overload
+def asin(input: _Operand) -> Tensor: ...
+@overload
 def asinh(x: _Operand) -> Tensor:
     """Inverse hyperbolic sine. Source: Array API standard 2024.12."""
+@overload
+def asinh(input: _Operand) -> Tensor: ...
+@overload
 def astype(x: Tensor, dtype: _DTypeLike, *, copy: _Bool=True, device: str | None=None) -> Tensor:
     """x converted to another dtype, and on another device where one is named. With ..."""
+@overload
+def astype(
+    input: Tensor,
+    dtype: _DTypeLike,
+    *,
+    copy: _Bool=True,
+    device: str | None=None,
+) -> Tensor: ...
+@overload
 def atan(x: _Operand) -> Tensor:
     """Inverse tangent, in radians. Source: Array API standard 2024.12."""
+@overload
+def atan(input: _Operand) -> Tensor: ...
+@overload
 def atan2(a: _Operand, b: _Operand) -> Tensor:
     """Angle of the point (b, a), in radians. Source: Array API standard 2024.12."""
+@overload
+def atan2(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def atanh(x: _Operand) -> Tensor:
     """Inverse hyperbolic tangent. Source: Array API standard 2024.12."""
+@overload
+def atanh(input: _Operand) -> Tensor: ...
 def average_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -3198,6 +4692,7 @@ def avg_pool3d(
     divisor_override: int | None=None,
 ) -> Tensor:
     """The mean of each window of input (batch, channels, depth, height, width), or ..."""
+@overload
 def batch_norm(
     x: Tensor,
     running_mean: Tensor | None,
@@ -3209,14 +4704,38 @@ def batch_norm(
     eps: float=1e-05,
 ) -> Tensor:
     """Each channel of (batch, channels, ...) with mean 0 and variance 1 over the ..."""
+@overload
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None=None,
+    bias: Tensor | None=None,
+    training: _Bool=False,
+    momentum: _Operand=0.1,
+    eps: float=1e-05,
+) -> Tensor: ...
+@overload
 def bernoulli(
     p: _Operand,
     size: int | Sequence[int] | None=None,
     dtype: _DTypeLike | None=None,
     generator: Generator | None=None,
     device: str | None=None,
+    *,
+    shape: int | Sequence[int] | None=...,
 ) -> Tensor:
     """1 with probability p, else 0. Where p is a tensor, shape and type are its own ..."""
+@overload
+def bernoulli(
+    input: _Operand,
+    size: int | Sequence[int] | None=None,
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    *,
+    shape: int | Sequence[int] | None=...,
+) -> Tensor: ...
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None=None) -> Tensor:
     """input1 @ weight[k] @ input2 + bias[k] for each k: inputs (..., in1) and (..., ..."""
 def binary_cross_entropy(
@@ -3234,29 +4753,56 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None=None,
 ) -> Tensor:
     """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies ..."""
+@overload
 def bincount(x: Tensor, weights: Tensor | None=None, minlength: int=0) -> Tensor:
     """How many elements of x (n,) are 0, 1, ... up to the largest (int64), or the sums ..."""
+@overload
+def bincount(input: Tensor, weights: Tensor | None=None, minlength: int=0) -> Tensor: ...
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None=None) -> Tensor:
     """How many of count trials succeed, each with probability prob; exact up to 2^53. ..."""
+@overload
 def bitwise_and(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in both. Source: Array API standard 2024.12."""
+@overload
+def bitwise_and(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def bitwise_invert(x: Tensor) -> Tensor:
     """Each bit inverted, for integers and bool. Shapes: x of any shape; the result has ..."""
+@overload
+def bitwise_invert(input: Tensor) -> Tensor: ...
+@overload
 def bitwise_left_shift(a: _Operand, b: _Operand) -> Tensor:
     """a with its bits moved up by b places; none are left from the type's width on. ..."""
+@overload
+def bitwise_left_shift(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def bitwise_not(x: Tensor) -> Tensor:
     """Each bit inverted, for integers and bool. Shapes: x of any shape; the result has ..."""
+@overload
+def bitwise_not(input: Tensor) -> Tensor: ...
+@overload
 def bitwise_or(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in either. Source: Array API standard 2024.12."""
+@overload
+def bitwise_or(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def bitwise_right_shift(a: _Operand, b: _Operand) -> Tensor:
     """a with its bits moved down by b places; the sign stays. Source: Array API ..."""
+@overload
+def bitwise_right_shift(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def bitwise_xor(a: _Operand, b: _Operand) -> Tensor:
     """Bits set in exactly one. Source: Array API standard 2024.12."""
+@overload
+def bitwise_xor(input: _Operand, other: _Operand) -> Tensor: ...
 @overload
 def broadcast_to(x: Tensor, shape: int | Sequence[int]) -> Tensor:
     """Axes of extent 1 repeated, as a view. Shapes: x that broadcasts to the shape ..."""
 @overload
 def broadcast_to(x: Tensor, *shape: int) -> Tensor: ...
+@overload
+def broadcast_to(input: Tensor, size: int | Sequence[int]) -> Tensor: ...
+@overload
 def bucketize(
     x: _Operand,
     boundaries: Tensor,
@@ -3265,8 +4811,32 @@ def bucketize(
     out_int32: _Bool=False,
 ) -> Tensor:
     """How many of the sorted boundaries (n,) lie below each element, or with ..."""
-def cat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
+@overload
+def bucketize(
+    input: _Operand,
+    boundaries: Tensor,
+    *,
+    right: _Bool=False,
+    out_int32: _Bool=False,
+) -> Tensor: ...
+@overload
+def cat(
+    arrays: Sequence[Tensor],
+    axis: int | None=0,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor:
     """Tensors joined along an existing axis (None: flattened). Shapes: tensors whose ..."""
+@overload
+def cat(
+    tensors: Sequence[Tensor],
+    axis: int | None=0,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor: ...
+@overload
 def cauchy(
     median: float,
     sigma: float,
@@ -3277,38 +4847,153 @@ def cauchy(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """Numbers of Cauchy's distribution. Raises ValueError for sigma <= 0 and for a ..."""
+@overload
+def cauchy(
+    median: float,
+    sigma: float,
+    shape: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+@overload
 def cdist(x1: Tensor, x2: Tensor, p: float=2.0) -> Tensor:
     """Distances of all rows of x1 from all of x2: (..., n, k) and (..., m, k) to (..., ..."""
+@overload
+def cdist(input: Tensor, other: Tensor, p: float=2.0) -> Tensor: ...
+@overload
 def ceil(x: _Operand) -> Tensor:
     """Smallest whole number not below x. Source: Array API standard 2024.12."""
+@overload
+def ceil(input: _Operand) -> Tensor: ...
+@overload
 def celu(x: Tensor, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor:
     """x where positive, else alpha * (exp(x / alpha) - 1). Raises ValueError for an ..."""
+@overload
+def celu(input: Tensor, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor: ...
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Images (batch, channels, ...) with the first channel of each group first, then ..."""
-def chunk(x: Tensor, chunks: int, axis: int=0) -> tuple[Tensor, ...]:
+@overload
+def chunk(
+    x: Tensor,
+    chunks: int,
+    axis: int=0,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> tuple[Tensor, ...]:
     """At most so many parts along an axis, as views, of one extent but for the last. ..."""
-def clamp(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
+@overload
+def chunk(
+    input: Tensor,
+    chunks: int,
+    axis: int=0,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> tuple[Tensor, ...]: ...
+@overload
+def clamp(
+    x: Tensor,
+    min: _Operand | None=None,
+    max: _Operand | None=None,
+    *,
+    a_min: _Operand | None=...,
+    a_max: _Operand | None=...,
+) -> Tensor:
     """x limited to the range from min to max. Source: Array API standard 2024.12."""
+@overload
+def clamp(
+    input: Tensor,
+    min: _Operand | None=None,
+    max: _Operand | None=None,
+    *,
+    a_min: _Operand | None=...,
+    a_max: _Operand | None=...,
+) -> Tensor: ...
+@overload
 def clamp_max(x: Tensor, max: _Operand) -> Tensor:
     """clip(x, max=max): the gradient at the bound is the whole one. Shapes: x and max ..."""
+@overload
+def clamp_max(input: Tensor, a_max: _Operand) -> Tensor: ...
+@overload
 def clamp_min(x: Tensor, min: _Operand) -> Tensor:
     """clip(x, min): the gradient at the bound is the whole one. Shapes: x and min ..."""
-def clip(x: Tensor, min: _Operand | None=None, max: _Operand | None=None) -> Tensor:
+@overload
+def clamp_min(input: Tensor, a_min: _Operand) -> Tensor: ...
+@overload
+def clip(
+    x: Tensor,
+    min: _Operand | None=None,
+    max: _Operand | None=None,
+    *,
+    a_min: _Operand | None=...,
+    a_max: _Operand | None=...,
+) -> Tensor:
     """x limited to the range from min to max. Source: Array API standard 2024.12."""
+@overload
+def clip(
+    input: Tensor,
+    min: _Operand | None=None,
+    max: _Operand | None=None,
+    *,
+    a_min: _Operand | None=...,
+    a_max: _Operand | None=...,
+) -> Tensor: ...
 def clip_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
     """Limits all tensors in place to [-number, number]; NaN stays. Source: PyTorch's ..."""
+@overload
 def column_stack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 1; those of up to 1 dimension are columns. Raises ..."""
+@overload
+def column_stack(tensors: Sequence[Tensor]) -> Tensor: ...
+@overload
 def combinations(x: Tensor, r: int=2, with_replacement: _Bool=False) -> Tensor:
     """All choices of r elements of x (n,), each in the order of x, as rows (choices, ..."""
+@overload
+def combinations(input: Tensor, r: int=2, with_replacement: _Bool=False) -> Tensor: ...
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """Complex numbers of the given parts, two tensors of float32 or float64 that ..."""
-def concat(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
+@overload
+def concat(
+    arrays: Sequence[Tensor],
+    axis: int | None=0,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor:
     """Tensors joined along an existing axis (None: flattened). Shapes: tensors whose ..."""
-def concatenate(arrays: Sequence[Tensor], axis: int | None=0) -> Tensor:
+@overload
+def concat(
+    tensors: Sequence[Tensor],
+    axis: int | None=0,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor: ...
+@overload
+def concatenate(
+    arrays: Sequence[Tensor],
+    axis: int | None=0,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor:
     """Tensors joined along an existing axis (None: flattened). Shapes: tensors whose ..."""
+@overload
+def concatenate(
+    tensors: Sequence[Tensor],
+    axis: int | None=0,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor: ...
+@overload
 def conj(x: Tensor) -> Tensor:
     """The complex conjugate; a real tensor itself. Shapes: x of any shape; the result ..."""
+@overload
+def conj(input: Tensor) -> Tensor: ...
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -3372,12 +5057,21 @@ def conv_transpose3d(
     dilation: int | Sequence[int]=1,
 ) -> Tensor:
     """The gradient of conv3d's input as an op: input (batch, in, depth, height, ..."""
+@overload
 def copysign(a: _Operand, b: _Operand) -> Tensor:
     """Magnitude of a with the sign of b. Source: Array API standard 2024.12."""
+@overload
+def copysign(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def cos(x: _Operand) -> Tensor:
     """Cosine; x in radians. Source: Array API standard 2024.12."""
+@overload
+def cos(input: _Operand) -> Tensor: ...
+@overload
 def cosh(x: _Operand) -> Tensor:
     """Hyperbolic cosine. Source: Array API standard 2024.12."""
+@overload
+def cosh(input: _Operand) -> Tensor: ...
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -3386,18 +5080,56 @@ def cosine_embedding_loss(
     reduction: str='mean',
 ) -> Tensor:
     """1 - cosine of pairs whose target is 1, and the cosine above the margin where it ..."""
-def cosine_similarity(x1: Tensor, x2: Tensor, axis: int=1, eps: float=1e-08) -> Tensor:
+@overload
+def cosine_similarity(
+    x1: Tensor,
+    x2: Tensor,
+    axis: int=1,
+    eps: float=1e-08,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor:
     """The cosine of the angle between vectors along an axis of what x1 and x2 ..."""
+@overload
+def cosine_similarity(
+    input: Tensor,
+    other: Tensor,
+    axis: int=1,
+    eps: float=1e-08,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor: ...
+@overload
 def count_nonzero(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
 ) -> Tensor:
     """How many elements are not zero (int64), over all or some axes; NaN is not. ..."""
+@overload
+def count_nonzero(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
 def cpu_info() -> dict[str, Any]:
     """What the processor can do and what of it is in use."""
-def cross(x1: Tensor, x2: Tensor, *, axis: int=-1) -> Tensor:
+@overload
+def cross(x1: Tensor, x2: Tensor, *, axis: int=-1, dim: int=..., dims: int=...) -> Tensor:
     """Cross product of vectors of three numbers along an axis; other axes broadcast. ..."""
+@overload
+def cross(input: Tensor, other: Tensor, *, axis: int=-1, dim: int=..., dims: int=...) -> Tensor: ...
+@overload
 def cross_entropy(
     logits: Tensor,
     targets: Tensor,
@@ -3407,6 +5139,16 @@ def cross_entropy(
     label_smoothing: float=0.0,
 ) -> Tensor:
     """Negative log-likelihood of integer targets (n, d, ...) under logits (n, classes, ..."""
+@overload
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None=None,
+    ignore_index: int=-100,
+    reduction: str='mean',
+    label_smoothing: float=0.0,
+) -> Tensor: ...
+@overload
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -3417,64 +5159,216 @@ def ctc_loss(
     zero_infinity: _Bool=False,
 ) -> Tensor:
     """-log of the probability of sequences of labels under log_probs (steps, batch, ..."""
+@overload
+def ctc_loss(
+    log_probs: Tensor,
+    target: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int=0,
+    reduction: str='mean',
+    zero_infinity: _Bool=False,
+) -> Tensor: ...
+@overload
 def cummax(x: Tensor, axis: int) -> ValuesAndIndices:
     """The largest of all elements up to each along an axis, and where it is (int64): ..."""
+@overload
+def cummax(input: Tensor, dim: int) -> ValuesAndIndices: ...
+@overload
+def cummax(input: Tensor, dims: int) -> ValuesAndIndices: ...
+@overload
 def cummin(x: Tensor, axis: int) -> ValuesAndIndices:
     """The smallest of all elements up to each along an axis, and where it is (int64): ..."""
+@overload
+def cummin(input: Tensor, dim: int) -> ValuesAndIndices: ...
+@overload
+def cummin(input: Tensor, dims: int) -> ValuesAndIndices: ...
+@overload
 def cumprod(
     x: Tensor,
     axis: int | None=None,
     dtype: _DTypeLike | None=None,
     include_initial: _Bool=False,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
 ) -> Tensor:
     """Products of all elements up to each along an axis; include_initial puts a 1 ..."""
+@overload
+def cumprod(
+    input: Tensor,
+    axis: int | None=None,
+    dtype: _DTypeLike | None=None,
+    include_initial: _Bool=False,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor: ...
+@overload
 def cumsum(
     x: Tensor,
     axis: int | None=None,
     dtype: _DTypeLike | None=None,
     include_initial: _Bool=False,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
 ) -> Tensor:
     """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
+@overload
+def cumsum(
+    input: Tensor,
+    axis: int | None=None,
+    dtype: _DTypeLike | None=None,
+    include_initial: _Bool=False,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor: ...
+@overload
 def cumulative_prod(
     x: Tensor,
     axis: int | None=None,
     dtype: _DTypeLike | None=None,
     include_initial: _Bool=False,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
 ) -> Tensor:
     """Products of all elements up to each along an axis; include_initial puts a 1 ..."""
+@overload
+def cumulative_prod(
+    input: Tensor,
+    axis: int | None=None,
+    dtype: _DTypeLike | None=None,
+    include_initial: _Bool=False,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor: ...
+@overload
 def cumulative_sum(
     x: Tensor,
     axis: int | None=None,
     dtype: _DTypeLike | None=None,
     include_initial: _Bool=False,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
 ) -> Tensor:
     """Sums of all elements up to each along an axis; include_initial puts a 0 before ..."""
+@overload
+def cumulative_sum(
+    input: Tensor,
+    axis: int | None=None,
+    dtype: _DTypeLike | None=None,
+    include_initial: _Bool=False,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor: ...
+@overload
 def deg2rad(x: Tensor) -> Tensor:
     """Degrees as radians. Shapes: x of any shape; the result has it. Types: floating; ..."""
+@overload
+def deg2rad(input: Tensor) -> Tensor: ...
 def device_names() -> list[str]:
     """Devices that tensors can live on: 'null' computes nothing."""
-def diag(x: Tensor, k: int=0) -> Tensor:
+@overload
+def diag(x: Tensor, k: int=0, *, diagonal: int=...) -> Tensor:
     """A copy of the k-th diagonal of a matrix, or zeros with a vector on that ..."""
-def diag_embed(x: Tensor, offset: int=0, axis1: int=-2, axis2: int=-1) -> Tensor:
+@overload
+def diag(input: Tensor, k: int=0, *, diagonal: int=...) -> Tensor: ...
+@overload
+def diag_embed(
+    x: Tensor,
+    offset: int=0,
+    axis1: int=-2,
+    axis2: int=-1,
+    *,
+    dim1: int=...,
+    dim2: int=...,
+) -> Tensor:
     """Zeros with the last axis of x on a diagonal of the plane of two axes: its ..."""
+@overload
+def diag_embed(
+    input: Tensor,
+    offset: int=0,
+    axis1: int=-2,
+    axis2: int=-1,
+    *,
+    dim1: int=...,
+    dim2: int=...,
+) -> Tensor: ...
+@overload
 def diagflat(x: Tensor, offset: int=0) -> Tensor:
     """A matrix of zeros with all elements of x, in row-major order, on a diagonal. ..."""
-def diagonal(x: Tensor, offset: int=0, axis1: int=0, axis2: int=1) -> Tensor:
+@overload
+def diagflat(input: Tensor, offset: int=0) -> Tensor: ...
+@overload
+def diagonal(
+    x: Tensor,
+    offset: int=0,
+    axis1: int=0,
+    axis2: int=1,
+    *,
+    dim1: int=...,
+    dim2: int=...,
+) -> Tensor:
     """The elements whose index along axis2 is `offset` above that along axis1, along a ..."""
+@overload
+def diagonal(
+    input: Tensor,
+    offset: int=0,
+    axis1: int=0,
+    axis2: int=1,
+    *,
+    dim1: int=...,
+    dim2: int=...,
+) -> Tensor: ...
+@overload
 def diff(
     x: Tensor,
     n: int=1,
     axis: int=-1,
     prepend: Tensor | None=None,
     append: Tensor | None=None,
+    *,
+    dim: int=...,
+    dims: int=...,
 ) -> Tensor:
     """Differences of neighbours along an axis, n times, of bool whether they differ; ..."""
+@overload
+def diff(
+    input: Tensor,
+    n: int=1,
+    axis: int=-1,
+    prepend: Tensor | None=None,
+    append: Tensor | None=None,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor: ...
+@overload
 def digamma(x: _Operand) -> Tensor:
     """Derivative of lgamma; NaN at whole numbers below 0. Near its zeros below 0 ..."""
+@overload
+def digamma(input: _Operand) -> Tensor: ...
+@overload
 def div(a: _Operand, b: _Operand) -> Tensor:
     """Quotient of a and b; whole numbers become floating-point first. Source: Array ..."""
+@overload
+def div(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
+def div(x: Tensor, /, other: _Operand, *, rounding_mode: str | None=None) -> Tensor: ...
+@overload
 def divide(a: _Operand, b: _Operand) -> Tensor:
     """Quotient of a and b; whole numbers become floating-point first. Source: Array ..."""
+@overload
+def divide(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
+def divide(x: Tensor, /, other: _Operand, *, rounding_mode: str | None=None) -> Tensor: ...
+@overload
 def dropout(
     x: Tensor,
     p: float=0.5,
@@ -3483,6 +5377,14 @@ def dropout(
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes elements with probability p and scales the rest by 1 / (1 - p), while ..."""
+@overload
+def dropout(
+    input: Tensor,
+    p: float=0.5,
+    training: _Bool=True,
+    inplace: _Bool=False,
+    generator: Generator | None=None,
+) -> Tensor: ...
 def dropout1d(
     input: Tensor,
     p: float=0.5,
@@ -3507,12 +5409,23 @@ def dropout3d(
     generator: Generator | None=None,
 ) -> Tensor:
     """Zeroes whole channels of (batch, channels, depth, height, width), or without a ..."""
+@overload
 def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+@overload
+def dsplit(input: Tensor, indices: int | Sequence[int]) -> tuple[Tensor, ...]: ...
+@overload
+def dsplit(input: Tensor, sections: int | Sequence[int]) -> tuple[Tensor, ...]: ...
+@overload
 def dstack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 2; a matrix (m, n) is (m, n, 1), a vector (1, n, 1). ..."""
+@overload
+def dstack(tensors: Sequence[Tensor]) -> Tensor: ...
+@overload
 def elu(x: Tensor, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor:
     """x where positive, else alpha * (exp(x) - 1). Source: PyTorch's ..."""
+@overload
+def elu(input: Tensor, alpha: _Number=1.0, inplace: _Bool=False) -> Tensor: ...
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None=None) -> Tensor:
     """Rows of weight (rows, features) at the integers of input, of any shape: ..."""
 def embedding_bag(
@@ -3538,6 +5451,14 @@ def empty(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
+@overload
+def empty(
+    size: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+@overload
 def empty_like(
     x: Tensor,
     dtype: _DTypeLike | None=None,
@@ -3545,30 +5466,68 @@ def empty_like(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """Like empty, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
+@overload
+def empty_like(
+    input: Tensor,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
 def env_text(name: str) -> str:
     """Value of TILEWRIGHT_<name>, or '' where unset."""
 def env_variables() -> dict[str, str]:
     """Environment variables that the engine reads, with their meaning."""
+@overload
 def eq(a: _Operand, b: _Operand) -> Tensor:
     """Whether a equals b. Source: Array API standard 2024.12."""
+@overload
+def eq(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a equals b. Source: Array API standard 2024.12."""
+@overload
+def equal(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def erf(x: _Operand) -> Tensor:
     """Error function. Source: PyTorch's torch.erf."""
+@overload
+def erf(input: _Operand) -> Tensor: ...
+@overload
 def erfc(x: _Operand) -> Tensor:
     """1 - erf(x), exact where that is near 0. Source: PyTorch's torch.erfc."""
+@overload
+def erfc(input: _Operand) -> Tensor: ...
+@overload
 def erfinv(x: _Operand) -> Tensor:
     """Inverse of the error function; infinite at -1 and 1, NaN beyond. Source: ..."""
+@overload
+def erfinv(input: _Operand) -> Tensor: ...
+@overload
 def exp(x: _Operand) -> Tensor:
     """e to the power of each element. Source: Array API standard 2024.12."""
+@overload
+def exp(input: _Operand) -> Tensor: ...
+@overload
 def exp2(x: _Operand) -> Tensor:
     """2 to the power of each element. Source: PyTorch's torch.exp2."""
-def expand_dims(x: Tensor, axis: int=0) -> Tensor:
+@overload
+def exp2(input: _Operand) -> Tensor: ...
+@overload
+def expand_dims(x: Tensor, axis: int=0, *, dim: int=..., dims: int=...) -> Tensor:
     """A new axis of extent 1. Shapes: x of any shape; the result has one axis more, of ..."""
+@overload
+def expand_dims(input: Tensor, axis: int=0, *, dim: int=..., dims: int=...) -> Tensor: ...
+@overload
 def expit(x: _Operand) -> Tensor:
     """1 / (1 + exp(-x)). Source: PyTorch's torch.nn.functional.sigmoid."""
+@overload
+def expit(input: _Operand) -> Tensor: ...
+@overload
 def expm1(x: _Operand) -> Tensor:
     """exp(x) - 1, exact near 0. Source: Array API standard 2024.12."""
+@overload
+def expm1(input: _Operand) -> Tensor: ...
+@overload
 def exponential(
     lambd: float,
     size: int | Sequence[int],
@@ -3578,6 +5537,16 @@ def exponential(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """Exponentially distributed numbers of mean 1 / lambd. Raises ValueError for lambd ..."""
+@overload
+def exponential(
+    lambd: float,
+    shape: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+@overload
 def eye(
     n_rows: int,
     n_cols: int | None=None,
@@ -3585,8 +5554,21 @@ def eye(
     dtype: _DTypeLike | None=None,
     device: str | None=None,
     requires_grad: _Bool=False,
+    *,
+    m: int | None=...,
 ) -> Tensor:
     """Ones on the k-th diagonal, zeros elsewhere. Shapes: the result is (n_rows, ..."""
+@overload
+def eye(
+    n: int,
+    n_cols: int | None=None,
+    k: int=0,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+    *,
+    m: int | None=...,
+) -> Tensor: ...
 def feature_alpha_dropout(
     input: Tensor,
     p: float=0.5,
@@ -3595,24 +5577,79 @@ def feature_alpha_dropout(
     generator: Generator | None=None,
 ) -> Tensor:
     """alpha_dropout of whole channels of (batch, channels, ...). Shapes: input (batch, ..."""
+@overload
 def fix(x: _Operand) -> Tensor:
     """Whole part, towards zero. Source: Array API standard 2024.12."""
-def flatten(x: Tensor, start_axis: int=0, end_axis: int=-1) -> Tensor:
+@overload
+def fix(input: _Operand) -> Tensor: ...
+@overload
+def flatten(
+    x: Tensor,
+    start_axis: int=0,
+    end_axis: int=-1,
+    *,
+    start_dim: int=...,
+    end_dim: int=...,
+) -> Tensor:
     """Axes merged into one. Shapes: x of any shape; the result has one axis in place ..."""
-def flip(x: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
+@overload
+def flatten(
+    input: Tensor,
+    start_axis: int=0,
+    end_axis: int=-1,
+    *,
+    start_dim: int=...,
+    end_dim: int=...,
+) -> Tensor: ...
+@overload
+def flip(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+) -> Tensor:
     """Order reversed along axes (all by default), as a view. Shapes: x of any shape; ..."""
+@overload
+def flip(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+) -> Tensor: ...
+@overload
 def fliplr(x: Tensor) -> Tensor:
     """The order along axis 1 reversed, as a view. Raises ValueError below 2 ..."""
+@overload
+def fliplr(input: Tensor) -> Tensor: ...
+@overload
 def flipud(x: Tensor) -> Tensor:
     """The order along axis 0 reversed, as a view. Raises ValueError for 0 dimensions. ..."""
+@overload
+def flipud(input: Tensor) -> Tensor: ...
+@overload
 def float_power(a: Tensor, b: _Operand) -> Tensor:
     """a to the power of b in float64. Shapes: a and b broadcast; the result has their ..."""
+@overload
+def float_power(input: Tensor, exponent: _Operand) -> Tensor: ...
+@overload
+def float_power(input: Tensor, other: _Operand) -> Tensor: ...
+@overload
 def floor(x: _Operand) -> Tensor:
     """Largest whole number not above x. Source: Array API standard 2024.12."""
+@overload
+def floor(input: _Operand) -> Tensor: ...
+@overload
 def floor_divide(a: _Operand, b: _Operand) -> Tensor:
     """Largest whole number not above a / b; 0 for whole numbers over 0. Source: Array ..."""
+@overload
+def floor_divide(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def fmod(a: _Operand, b: _Operand) -> Tensor:
     """a - b * trunc(a / b): the sign of a; exact. Source: PyTorch's torch.fmod."""
+@overload
+def fmod(input: _Operand, other: _Operand) -> Tensor: ...
 def fold(
     input: Tensor,
     output_size: int | Sequence[int],
@@ -3626,17 +5663,26 @@ def force_kernel(op: str, name: str) -> None:
     """Forces a kernel by name on this thread; '' lifts it. Raises ValueError for an op ..."""
 def forced_kernel(op: str) -> str:
     """Name of the kernel forced on this thread, or ''."""
+@overload
 def frac(x: Tensor) -> Tensor:
     """x - trunc(x), with the sign of x. Shapes: x of any shape; the result has it. ..."""
+@overload
+def frac(input: Tensor) -> Tensor: ...
+@overload
 def from_dlpack(x: object, *, device: str | None=None, copy: _Bool | None=None) -> Tensor:
     """A tensor over the memory of an object with __dlpack__. The host's memory is ..."""
+@overload
+def from_dlpack(input: object, *, device: str | None=None, copy: _Bool | None=None) -> Tensor: ...
 def frombuffer(
     buffer: Buffer,
     dtype: _DTypeLike,
     shape: int | Sequence[int] | None=None,
     offset: int=0,
+    *,
+    size: int | Sequence[int] | None=...,
 ) -> Tensor:
     """A tensor over the bytes of a buffer; offset in bytes. Without a copy, except ..."""
+@overload
 def full(
     shape: int | Sequence[int],
     fill_value: _Number,
@@ -3645,6 +5691,15 @@ def full(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """A tensor of one value, of the number's own type by default. Shapes: the result ..."""
+@overload
+def full(
+    size: int | Sequence[int],
+    fill_value: _Number,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+@overload
 def full_like(
     x: Tensor,
     fill_value: _Number,
@@ -3653,8 +5708,21 @@ def full_like(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """Like full, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
+@overload
+def full_like(
+    input: Tensor,
+    fill_value: _Number,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+@overload
 def gather(x: Tensor, axis: int, index: Tensor) -> Tensor:
     """y[i, j, k] = x[i, index[i, j, k], k] for axis 1: the index has the shape of the ..."""
+@overload
+def gather(input: Tensor, dim: int, index: Tensor) -> Tensor: ...
+@overload
+def gather(input: Tensor, dims: int, index: Tensor) -> Tensor: ...
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -3664,10 +5732,17 @@ def gaussian_nll_loss(
     reduction: str='mean',
 ) -> Tensor:
     """Negative log-likelihood of targets under normal distributions of means and ..."""
+@overload
 def ge(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is at least b. Source: Array API standard 2024.12."""
+@overload
+def ge(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def gelu(x: Tensor, approximate: str='none') -> Tensor:
     """x times the share of a normal distribution below x (Hendrycks, Gimpel, 2016). ..."""
+@overload
+def gelu(input: Tensor, approximate: str='none') -> Tensor: ...
+@overload
 def geometric(
     p: float,
     size: int | Sequence[int],
@@ -3676,6 +5751,14 @@ def geometric(
     device: str | None=None,
 ) -> Tensor:
     """Numbers of trials until one succeeds, each with probability p: 1, 2, ... Raises ..."""
+@overload
+def geometric(
+    input: float,
+    shape: int | Sequence[int],
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+    device: str | None=None,
+) -> Tensor: ...
 def get_autocast_dtype(device_type: str | None=None) -> _DType:
     """The type that products run in within `autocast`; where it is off, its default."""
 def get_default_dtype() -> _DType:
@@ -3686,8 +5769,11 @@ def get_num_threads() -> int:
     """Threads that parallel kernels use, the caller included."""
 def get_thread_pinning() -> _Bool:
     """Whether workers are bound to a processor each."""
-def glu(x: Tensor, axis: int=-1) -> Tensor:
+@overload
+def glu(x: Tensor, axis: int=-1, *, dim: int=..., dims: int=...) -> Tensor:
     """The first half along an axis times the sigmoid of the second (Dauphin et al., ..."""
+@overload
+def glu(input: Tensor, axis: int=-1, *, dim: int=..., dims: int=...) -> Tensor: ...
 def grad(
     outputs: Tensor | Iterable[Tensor],
     inputs: Tensor | Iterable[Tensor],
@@ -3700,10 +5786,16 @@ def grad(
     materialize_grads: _Bool=False,
 ) -> tuple[Tensor, ...]:
     """Gradients of outputs with respect to inputs, as a tuple; no grad is touched. ..."""
+@overload
 def greater(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is above b. Source: Array API standard 2024.12."""
+@overload
+def greater(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def greater_equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is at least b. Source: Array API standard 2024.12."""
+@overload
+def greater_equal(input: _Operand, other: _Operand) -> Tensor: ...
 def grid_sample(
     input: Tensor,
     grid: Tensor,
@@ -3712,6 +5804,7 @@ def grid_sample(
     align_corners: _Bool=False,
 ) -> Tensor:
     """Elements of images (batch, channels, height, width) at places grid (batch, rows, ..."""
+@overload
 def group_norm(
     x: Tensor,
     num_groups: int,
@@ -3720,6 +5813,15 @@ def group_norm(
     eps: float=1e-05,
 ) -> Tensor:
     """Groups of the channels of each sample of (batch, channels, ...) with mean 0 and ..."""
+@overload
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None=None,
+    bias: Tensor | None=None,
+    eps: float=1e-05,
+) -> Tensor: ...
+@overload
 def gru_cell(
     x: Tensor,
     h: Tensor,
@@ -3729,6 +5831,16 @@ def gru_cell(
     bias_hh: Tensor | None=None,
 ) -> Tensor:
     """One step of gru_layer: x (batch, in), h and the result (batch, hidden). Shapes: ..."""
+@overload
+def gru_cell(
+    input: Tensor,
+    h: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None=None,
+    bias_hh: Tensor | None=None,
+) -> Tensor: ...
+@overload
 def gru_layer(
     x: Tensor,
     h0: Tensor,
@@ -3739,14 +5851,37 @@ def gru_layer(
     reverse: _Bool=False,
 ) -> tuple[Tensor, Tensor]:
     """All steps of x (steps, batch, in) through a GRU from h0 (batch, hidden): the ..."""
+@overload
+def gru_layer(
+    input: Tensor,
+    h0: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None=None,
+    bias_hh: Tensor | None=None,
+    reverse: _Bool=False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
 def gt(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is above b. Source: Array API standard 2024.12."""
+@overload
+def gt(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def hardshrink(x: Tensor, lambd: _Number=0.5) -> Tensor:
     """x, and 0 where it is within lambd of 0. Source: PyTorch's ..."""
+@overload
+def hardshrink(input: Tensor, lambd: _Number=0.5) -> Tensor: ...
+@overload
 def hardsigmoid(x: _Operand, inplace: _Bool=False) -> Tensor:
     """relu6(x + 3) / 6, lines in the place of sigmoid. Source: PyTorch's ..."""
+@overload
+def hardsigmoid(input: _Operand, inplace: _Bool=False) -> Tensor: ...
+@overload
 def hardswish(x: _Operand, inplace: _Bool=False) -> Tensor:
     """x * relu6(x + 3) / 6, lines in the place of silu. Source: PyTorch's ..."""
+@overload
+def hardswish(input: _Operand, inplace: _Bool=False) -> Tensor: ...
+@overload
 def hardtanh(
     x: Tensor,
     min_val: _Number=-1.0,
@@ -3754,8 +5889,18 @@ def hardtanh(
     inplace: _Bool=False,
 ) -> Tensor:
     """x limited to the range from min_val to max_val. Raises ValueError for a min_val ..."""
+@overload
+def hardtanh(
+    input: Tensor,
+    min_val: _Number=-1.0,
+    max_val: _Number=1.0,
+    inplace: _Bool=False,
+) -> Tensor: ...
+@overload
 def heaviside(x: Tensor, values: Tensor) -> Tensor:
     """0 below 0, 1 above, values at 0; NaN stays. Shapes: x and values broadcast; the ..."""
+@overload
+def heaviside(input: Tensor, values: Tensor) -> Tensor: ...
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -3763,26 +5908,94 @@ def hinge_embedding_loss(
     reduction: str='mean',
 ) -> Tensor:
     """Distances as they are where the target is 1, and what they lack of the margin ..."""
-def histc(x: Tensor, bins: int=100, min: float=0.0, max: float=0.0) -> Tensor:
+@overload
+def histc(
+    x: Tensor,
+    bins: int=100,
+    min: float=0.0,
+    max: float=0.0,
+    *,
+    a_min: float=...,
+    a_max: float=...,
+) -> Tensor:
     """How many elements lie in each of so many bins of equal width from min to max, in ..."""
+@overload
+def histc(
+    input: Tensor,
+    bins: int=100,
+    min: float=0.0,
+    max: float=0.0,
+    *,
+    a_min: float=...,
+    a_max: float=...,
+) -> Tensor: ...
+@overload
 def hsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+@overload
+def hsplit(input: Tensor, indices: int | Sequence[int]) -> tuple[Tensor, ...]: ...
+@overload
+def hsplit(input: Tensor, sections: int | Sequence[int]) -> tuple[Tensor, ...]: ...
+@overload
 def hstack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 1, of up to 1 dimension along axis 0. Raises ..."""
+@overload
+def hstack(tensors: Sequence[Tensor]) -> Tensor: ...
 def huber_loss(input: Tensor, target: Tensor, reduction: str='mean', delta: float=1.0) -> Tensor:
     """Differences d as d * d / 2 below delta, and delta * (|d| - delta / 2) above ..."""
+@overload
 def hypot(a: _Operand, b: _Operand) -> Tensor:
     """sqrt(a * a + b * b) without overflow. Source: Array API standard 2024.12."""
+@overload
+def hypot(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def imag(x: Tensor) -> Tensor:
     """The imaginary part, a view in the same memory. Shapes: x of any shape; the ..."""
+@overload
+def imag(input: Tensor) -> Tensor: ...
+@overload
 def index_add(x: Tensor, axis: int, index: Tensor, source: Tensor, *, alpha: _Number=1) -> Tensor:
     """A copy of x with the parts of alpha * source added at indices along an axis, in ..."""
+@overload
+def index_add(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    source: Tensor,
+    *,
+    alpha: _Number=1,
+) -> Tensor: ...
+@overload
+def index_add(
+    input: Tensor,
+    dims: int,
+    index: Tensor,
+    source: Tensor,
+    *,
+    alpha: _Number=1,
+) -> Tensor: ...
+@overload
 def index_copy(x: Tensor, axis: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy of x with the parts of source at indices along an axis; of several for ..."""
+@overload
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor: ...
+@overload
+def index_copy(input: Tensor, dims: int, index: Tensor, source: Tensor) -> Tensor: ...
+@overload
 def index_fill(x: Tensor, axis: int, index: Tensor, value: _Operand) -> Tensor:
     """A copy of x with one number at indices along an axis. index is a vector, or a ..."""
+@overload
+def index_fill(input: Tensor, dim: int, index: Tensor, value: _Operand) -> Tensor: ...
+@overload
+def index_fill(input: Tensor, dims: int, index: Tensor, value: _Operand) -> Tensor: ...
+@overload
 def index_select(x: Tensor, axis: int, index: Tensor) -> Tensor:
     """The parts of x at indices along an axis, a copy. index is a vector, or a number; ..."""
+@overload
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor: ...
+@overload
+def index_select(input: Tensor, dims: int, index: Tensor) -> Tensor: ...
+@overload
 def instance_norm(
     x: Tensor,
     running_mean: Tensor | None=None,
@@ -3794,6 +6007,17 @@ def instance_norm(
     eps: float=1e-05,
 ) -> Tensor:
     """Each channel of each sample of (batch, channels, ...) with mean 0 and variance ..."""
+@overload
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None=None,
+    running_var: Tensor | None=None,
+    weight: Tensor | None=None,
+    bias: Tensor | None=None,
+    use_input_stats: _Bool=True,
+    momentum: _Operand=0.1,
+    eps: float=1e-05,
+) -> Tensor: ...
 def is_anomaly_enabled() -> _Bool:
     """Whether this thread looks for NaN in gradients."""
 def is_autocast_enabled(device_type: str | None=None) -> _Bool:
@@ -3802,6 +6026,7 @@ def is_batch_invariant() -> _Bool:
     """Whether this thread's kernels give a row the same bits whatever the rows beside it."""
 def is_grad_enabled() -> _Bool:
     """Whether this thread's ops are recorded."""
+@overload
 def isclose(
     a: Tensor,
     b: Tensor,
@@ -3810,8 +6035,19 @@ def isclose(
     equal_nan: _Bool=False,
 ) -> Tensor:
     """Whether a and b are equal or abs(a - b) <= atol + rtol * abs(b), in float64. ..."""
+@overload
+def isclose(
+    input: Tensor,
+    other: Tensor,
+    rtol: float=1e-05,
+    atol: float=1e-08,
+    equal_nan: _Bool=False,
+) -> Tensor: ...
+@overload
 def isfinite(x: _Operand) -> Tensor:
     """Whether neither infinite nor NaN. Source: Array API standard 2024.12."""
+@overload
+def isfinite(input: _Operand) -> Tensor: ...
 def isin(
     elements: _Operand,
     test_elements: _Operand,
@@ -3820,38 +6056,104 @@ def isin(
     invert: _Bool=False,
 ) -> Tensor:
     """Whether each element is among test_elements, or with invert=True is not; NaN ..."""
+@overload
 def isinf(x: _Operand) -> Tensor:
     """Whether infinite. Source: Array API standard 2024.12."""
+@overload
+def isinf(input: _Operand) -> Tensor: ...
+@overload
 def isnan(x: _Operand) -> Tensor:
     """Whether not a number. Source: Array API standard 2024.12."""
+@overload
+def isnan(input: _Operand) -> Tensor: ...
+@overload
 def isneginf(x: Tensor) -> Tensor:
     """Whether infinite and negative. Shapes: x of any shape; the result has it. Types: ..."""
+@overload
+def isneginf(input: Tensor) -> Tensor: ...
+@overload
 def isposinf(x: Tensor) -> Tensor:
     """Whether infinite and positive. Shapes: x of any shape; the result has it. Types: ..."""
+@overload
+def isposinf(input: Tensor) -> Tensor: ...
 def kernel_ops() -> list[str]:
     """Ops whose kernels, or body in their place, can be forced."""
 def kernels_of_op(op: str) -> list[dict[str, Any]]:
     """Kernels of an op in ladder order, then its body."""
 def kl_div(input: Tensor, target: Tensor, reduction: str='mean', log_target: _Bool=False) -> Tensor:
     """target * (log(target) - input): Kullback and Leibler's divergence of log- ..."""
-def kthvalue(x: Tensor, k: int, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+@overload
+def kthvalue(
+    x: Tensor,
+    k: int,
+    axis: int=-1,
+    keepdims: _Bool=False,
+    *,
+    dim: int=...,
+    dims: int=...,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices:
     """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
+@overload
+def kthvalue(
+    input: Tensor,
+    k: int,
+    axis: int=-1,
+    keepdims: _Bool=False,
+    *,
+    dim: int=...,
+    dims: int=...,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices: ...
 def l1_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
     """Absolute differences, averaged by default; shapes must be equal. Shapes: input ..."""
+@overload
 def l1_norm(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
 ) -> Tensor:
     """Sum of absolute values over all or some axes. Source: PyTorch's ..."""
+@overload
+def l1_norm(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
 def l2_norm(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
 ) -> Tensor:
     """Root of the sum of squares over all or some axes, which neither overflow nor ..."""
+@overload
+def l2_norm(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
 def layer_norm(
     x: Tensor,
     normalized_shape: int | Sequence[int],
@@ -3860,18 +6162,45 @@ def layer_norm(
     eps: float=1e-05,
 ) -> Tensor:
     """The last axes, of normalized_shape, with mean 0 and variance 1, then scaled by ..."""
+@overload
+def layer_norm(
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None=None,
+    bias: Tensor | None=None,
+    eps: float=1e-05,
+) -> Tensor: ...
+@overload
 def le(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is at most b. Source: Array API standard 2024.12."""
+@overload
+def le(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def leaky_relu(x: Tensor, negative_slope: _Operand=0.01, inplace: _Bool=False) -> Tensor:
     """x where positive, else x times negative_slope. Source: PyTorch's ..."""
+@overload
+def leaky_relu(input: Tensor, negative_slope: _Operand=0.01, inplace: _Bool=False) -> Tensor: ...
+@overload
 def lerp(x: _Operand, end: _Operand, weight: _Operand) -> Tensor:
     """a + weight * (b - a): a where the weight is 0, and end where it is 1, exactly. ..."""
+@overload
+def lerp(input: _Operand, end: _Operand, weight: _Operand) -> Tensor: ...
+@overload
 def less(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is below b. Source: Array API standard 2024.12."""
+@overload
+def less(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def less_equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is at most b. Source: Array API standard 2024.12."""
+@overload
+def less_equal(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def lgamma(x: _Operand) -> Tensor:
     """Logarithm of the magnitude of the gamma function. Near its zeros below 0 errors ..."""
+@overload
+def lgamma(input: _Operand) -> Tensor: ...
+@overload
 def linear(
     x: Tensor,
     weight: Tensor,
@@ -3880,6 +6209,15 @@ def linear(
     activation: str | None=None,
 ) -> Tensor:
     """x @ weight.T + bias for x (..., in), weight (out, in), bias (out,); with ..."""
+@overload
+def linear(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None=None,
+    *,
+    activation: str | None=None,
+) -> Tensor: ...
+@overload
 def linspace(
     start: _Number,
     stop: _Number,
@@ -3890,6 +6228,16 @@ def linspace(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """num evenly spaced numbers from start to stop, which may be complex. Raises ..."""
+@overload
+def linspace(
+    start: _Number,
+    end: _Number,
+    steps: int,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    endpoint: _Bool=True,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
 def lion_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -3903,6 +6251,7 @@ def lion_step(
     maximize: _Bool=False,
 ) -> None:
     """Lion on all params in place. Source: Chen et al., Symbolic discovery of ..."""
+@overload
 def local_response_norm(
     input: Tensor,
     size: int,
@@ -3911,14 +6260,35 @@ def local_response_norm(
     k: float=1.0,
 ) -> Tensor:
     """input / (k + alpha * mean of the squares of size neighbouring channels) ** beta, ..."""
+@overload
+def local_response_norm(
+    input: Tensor,
+    shape: int,
+    alpha: float=0.0001,
+    beta: float=0.75,
+    k: float=1.0,
+) -> Tensor: ...
+@overload
 def log(x: _Operand) -> Tensor:
     """Natural logarithm. Source: Array API standard 2024.12."""
+@overload
+def log(input: _Operand) -> Tensor: ...
+@overload
 def log10(x: _Operand) -> Tensor:
     """Logarithm to base 10. Source: Array API standard 2024.12."""
+@overload
+def log10(input: _Operand) -> Tensor: ...
+@overload
 def log1p(x: _Operand) -> Tensor:
     """log(1 + x), exact near 0. Source: Array API standard 2024.12."""
+@overload
+def log1p(input: _Operand) -> Tensor: ...
+@overload
 def log2(x: _Operand) -> Tensor:
     """Logarithm to base 2. Source: Array API standard 2024.12."""
+@overload
+def log2(input: _Operand) -> Tensor: ...
+@overload
 def log_normal(
     mean: float,
     std: float,
@@ -3929,28 +6299,104 @@ def log_normal(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """Numbers whose logarithms are normally distributed. Raises ValueError for std <= ..."""
-def log_softmax(x: Tensor, axis: int=-1, dtype: _DTypeLike | None=None) -> Tensor:
+@overload
+def log_normal(
+    mean: float,
+    std: float,
+    shape: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+@overload
+def log_softmax(
+    x: Tensor,
+    axis: int=-1,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor:
     """log(softmax(x)), computed in one pass, of x as dtype where that is given. ..."""
+@overload
+def log_softmax(
+    input: Tensor,
+    axis: int=-1,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor: ...
+@overload
 def logaddexp(a: _Operand, b: _Operand) -> Tensor:
     """log(exp(a) + exp(b)), without overflow. Source: Array API standard 2024.12."""
+@overload
+def logaddexp(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def logaddexp2(a: Tensor, b: Tensor) -> Tensor:
     """log2(2 ** a + 2 ** b), without overflow. Shapes: a and b broadcast; the result ..."""
+@overload
+def logaddexp2(input: Tensor, other: Tensor) -> Tensor: ...
+@overload
 def logcumsumexp(x: Tensor, axis: int) -> Tensor:
     """log(sum(exp(x))) of all elements up to each along an axis, whatever their range. ..."""
+@overload
+def logcumsumexp(input: Tensor, dim: int) -> Tensor: ...
+@overload
+def logcumsumexp(input: Tensor, dims: int) -> Tensor: ...
+@overload
 def logical_and(a: _Operand, b: _Operand) -> Tensor:
     """Whether both are nonzero. Source: Array API standard 2024.12."""
+@overload
+def logical_and(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def logical_not(x: _Operand) -> Tensor:
     """Whether zero. Source: Array API standard 2024.12."""
+@overload
+def logical_not(input: _Operand) -> Tensor: ...
+@overload
 def logical_or(a: _Operand, b: _Operand) -> Tensor:
     """Whether either is nonzero. Source: Array API standard 2024.12."""
+@overload
+def logical_or(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def logical_xor(a: _Operand, b: _Operand) -> Tensor:
     """Whether exactly one is nonzero. Source: Array API standard 2024.12."""
+@overload
+def logical_xor(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def logit(x: Tensor, eps: float | None=None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; x is limited to the range from eps to ..."""
+@overload
+def logit(input: Tensor, eps: float | None=None) -> Tensor: ...
+@overload
 def logsigmoid(x: _Operand) -> Tensor:
     """log(sigmoid(x)), without overflow. Source: PyTorch's torch.nn.functional.logsigmoid."""
-def logsumexp(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+@overload
+def logsigmoid(input: _Operand) -> Tensor: ...
+@overload
+def logsumexp(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor:
     """log(sum(exp(x))) without overflow. Shapes: x of any shape; the result lacks the ..."""
+@overload
+def logsumexp(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
 def lstm_cell(
     x: Tensor,
     h: Tensor,
@@ -3961,6 +6407,17 @@ def lstm_cell(
     bias_hh: Tensor | None=None,
 ) -> tuple[Tensor, Tensor]:
     """One step of lstm_layer: x (batch, in); h and c (batch, hidden), and so the new ..."""
+@overload
+def lstm_cell(
+    input: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None=None,
+    bias_hh: Tensor | None=None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
 def lstm_layer(
     x: Tensor,
     h0: Tensor,
@@ -3972,8 +6429,22 @@ def lstm_layer(
     reverse: _Bool=False,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """All steps of x (steps, batch, in) through an LSTM from h0 and c0 (batch, ..."""
+@overload
+def lstm_layer(
+    input: Tensor,
+    h0: Tensor,
+    c0: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None=None,
+    bias_hh: Tensor | None=None,
+    reverse: _Bool=False,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
 def lt(a: _Operand, b: _Operand) -> Tensor:
     """Whether a is below b. Source: Array API standard 2024.12."""
+@overload
+def lt(input: _Operand, other: _Operand) -> Tensor: ...
 def manual_seed(seed: int) -> Generator:
     """Seeds the default generator and returns it. Raises ValueError for a seed below 0 ..."""
 def margin_ranking_loss(
@@ -3984,20 +6455,64 @@ def margin_ranking_loss(
     reduction: str='mean',
 ) -> Tensor:
     """max(0, margin - target * (input1 - input2)): 0 where the first is above the ..."""
+@overload
 def masked_fill(x: Tensor, mask: Tensor, value: _Operand) -> Tensor:
     """x with one number where the mask is true; both are broadcast, the dtype is that ..."""
+@overload
+def masked_fill(input: Tensor, mask: Tensor, value: _Operand) -> Tensor: ...
+@overload
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """x with the elements of source, in order, where the mask is true; x and mask are ..."""
+@overload
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor: ...
+@overload
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     """A vector of the elements where the mask is true; both are broadcast. Raises ..."""
+@overload
+def masked_select(input: Tensor, mask: Tensor) -> Tensor: ...
+@overload
 def matmul(a: Tensor, b: Tensor) -> Tensor:
     """Matrix product; 1-D operands are vectors, leading axes are broadcast batches. ..."""
+@overload
+def matmul(input: Tensor, other: Tensor) -> Tensor: ...
 def matmul_tunables() -> list[dict[str, Any]]:
     """Numbers of the matmul ladder that depend on the machine: in force, default, limits."""
+@overload
 def matrix_transpose(x: Tensor) -> Tensor:
     """The last two axes swapped, as a view. Raises ValueError below 2 dimensions. ..."""
-def max(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+@overload
+def matrix_transpose(input: Tensor) -> Tensor: ...
+@overload
+def max(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor:
     """Largest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
+@overload
+def max(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
+def max(x: Tensor, *, keepdims: _Bool=False, dim: int, keepdim: _Bool=...) -> ValuesAndIndices: ...
+@overload
+def max(
+    input: Tensor,
+    *,
+    keepdims: _Bool=False,
+    dim: int,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices: ...
+@overload
+def max(x: Tensor, other: Tensor) -> Tensor: ...
 def max_pool1d(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -4079,35 +6594,179 @@ def max_unpool3d(
     output_size: int | Sequence[int] | None=None,
 ) -> Tensor:
     """Planes of zeros with the elements of input at the places that max pooling's ..."""
-def max_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+@overload
+def max_with_indices(
+    x: Tensor,
+    axis: int=-1,
+    keepdims: _Bool=False,
+    *,
+    dim: int=...,
+    dims: int=...,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices:
     """The largest element along an axis, and its index (int64): of equal ones the ..."""
+@overload
+def max_with_indices(
+    input: Tensor,
+    axis: int=-1,
+    keepdims: _Bool=False,
+    *,
+    dim: int=...,
+    dims: int=...,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices: ...
+@overload
 def maximum(a: _Operand, b: _Operand) -> Tensor:
     """Larger of a and b; NaN if either is. Source: Array API standard 2024.12."""
+@overload
+def maximum(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def mean(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
 ) -> Tensor:
     """Mean over all or some axes, in x's floating type, or in dtype, which integers ..."""
-def median(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+@overload
+def mean(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
+def median(
+    x: Tensor,
+    axis: int | None=None,
+    keepdims: _Bool=False,
+    *,
+    dims: int | None=...,
+    keepdim: _Bool=...,
+) -> Tensor:
     """Median of all elements or along an axis: of an even number the mean of the two ..."""
-def median_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+@overload
+def median(
+    input: Tensor,
+    axis: int | None=None,
+    keepdims: _Bool=False,
+    *,
+    dims: int | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
+def median(
+    x: Tensor,
+    *,
+    keepdims: _Bool=False,
+    dim: int,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices: ...
+@overload
+def median(
+    input: Tensor,
+    *,
+    keepdims: _Bool=False,
+    dim: int,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices: ...
+@overload
+def median_with_indices(
+    x: Tensor,
+    axis: int=-1,
+    keepdims: _Bool=False,
+    *,
+    dim: int=...,
+    dims: int=...,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices:
     """The median along an axis, of an even number the lower of the two in the middle, ..."""
+@overload
+def median_with_indices(
+    input: Tensor,
+    axis: int=-1,
+    keepdims: _Bool=False,
+    *,
+    dim: int=...,
+    dims: int=...,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices: ...
 def memory_reset_peaks() -> None:
     """Starts the peak figures anew."""
 def memory_stats() -> dict[str, Any]:
     """Figures of the memory pool, in bytes and counts."""
 def memory_trim() -> int:
     """Gives unused memory back to the system; returns bytes."""
-def min(x: Tensor, axis: int | Sequence[int] | None=None, keepdims: _Bool=False) -> Tensor:
+@overload
+def min(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor:
     """Smallest element; NaN where there is one. Source: Array API standard 2024.12. ..."""
-def min_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+@overload
+def min(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
+def min(x: Tensor, *, keepdims: _Bool=False, dim: int, keepdim: _Bool=...) -> ValuesAndIndices: ...
+@overload
+def min(
+    input: Tensor,
+    *,
+    keepdims: _Bool=False,
+    dim: int,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices: ...
+@overload
+def min(x: Tensor, other: Tensor) -> Tensor: ...
+@overload
+def min_with_indices(
+    x: Tensor,
+    axis: int=-1,
+    keepdims: _Bool=False,
+    *,
+    dim: int=...,
+    dims: int=...,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices:
     """The smallest element along an axis, and its index (int64): of equal ones the ..."""
+@overload
+def min_with_indices(
+    input: Tensor,
+    axis: int=-1,
+    keepdims: _Bool=False,
+    *,
+    dim: int=...,
+    dims: int=...,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices: ...
+@overload
 def minimum(a: _Operand, b: _Operand) -> Tensor:
     """Smaller of a and b; NaN if either is. Source: Array API standard 2024.12."""
+@overload
+def minimum(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def mish(x: _Operand, inplace: _Bool=False) -> Tensor:
     """x * tanh(softplus(x)). Source: PyTorch's torch.nn.functional.mish."""
+@overload
+def mish(input: _Operand, inplace: _Bool=False) -> Tensor: ...
 def momentum_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -4121,14 +6780,34 @@ def momentum_step(
     maximize: _Bool=False,
 ) -> None:
     """Stochastic gradient descent with momentum (Polyak, 1964) on all params in place. ..."""
+@overload
 def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The axes `source` at the places `destination`, the others in their order, as a ..."""
+@overload
+def moveaxis(
+    input: Tensor,
+    source: int | Sequence[int],
+    destination: int | Sequence[int],
+) -> Tensor: ...
+@overload
 def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """The axes `source` at the places `destination`, the others in their order, as a ..."""
+@overload
+def movedim(
+    input: Tensor,
+    source: int | Sequence[int],
+    destination: int | Sequence[int],
+) -> Tensor: ...
+@overload
 def mse_loss(x: Tensor, y: Tensor, reduction: str='mean') -> Tensor:
     """Squared differences, averaged by default. 16-bit numbers are squared and added ..."""
+@overload
+def mse_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor: ...
+@overload
 def mul(a: _Operand, b: _Operand) -> Tensor:
     """Product of a and b. Source: Array API standard 2024.12."""
+@overload
+def mul(input: _Operand, other: _Operand) -> Tensor: ...
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -4147,6 +6826,7 @@ def multilabel_soft_margin_loss(
     reduction: str='mean',
 ) -> Tensor:
     """The mean over the classes, along the last axis, of ..."""
+@overload
 def multinomial(
     probabilities: Tensor,
     num_samples: int,
@@ -4154,8 +6834,18 @@ def multinomial(
     generator: Generator | None=None,
 ) -> Tensor:
     """Class numbers (int64) drawn from rows of probabilities (n, classes) or from ..."""
+@overload
+def multinomial(
+    input: Tensor,
+    num_samples: int,
+    replacement: _Bool=False,
+    generator: Generator | None=None,
+) -> Tensor: ...
+@overload
 def multiply(a: _Operand, b: _Operand) -> Tensor:
     """Product of a and b. Source: Array API standard 2024.12."""
+@overload
+def multiply(input: _Operand, other: _Operand) -> Tensor: ...
 def nadam_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -4174,6 +6864,7 @@ def nadam_step(
     mu_product: float=0.0,
 ) -> None:
     """NAdam (Dozat, 2016) on all params in place; mu_product is that of the steps ..."""
+@overload
 def nan_to_num(
     x: Tensor,
     nan: float=0.0,
@@ -4181,17 +6872,93 @@ def nan_to_num(
     neginf: float | None=None,
 ) -> Tensor:
     """x with numbers for NaN and the infinities, the type's largest and least by ..."""
+@overload
+def nan_to_num(
+    input: Tensor,
+    nan: float=0.0,
+    posinf: float | None=None,
+    neginf: float | None=None,
+) -> Tensor: ...
+@overload
 def nanmean(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
 ) -> Tensor:
     """Mean over all or some axes of what is no NaN; NaN where nothing is. Shapes: x of ..."""
-def nanmedian(x: Tensor, axis: int | None=None, keepdims: _Bool=False) -> Tensor:
+@overload
+def nanmean(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
+def nanmedian(
+    x: Tensor,
+    axis: int | None=None,
+    keepdims: _Bool=False,
+    *,
+    dims: int | None=...,
+    keepdim: _Bool=...,
+) -> Tensor:
     """Median without NaN of all elements or along an axis: of an even number the mean ..."""
-def nanmedian_with_indices(x: Tensor, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
+@overload
+def nanmedian(
+    input: Tensor,
+    axis: int | None=None,
+    keepdims: _Bool=False,
+    *,
+    dims: int | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
+def nanmedian(
+    x: Tensor,
+    *,
+    keepdims: _Bool=False,
+    dim: int,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices: ...
+@overload
+def nanmedian(
+    input: Tensor,
+    *,
+    keepdims: _Bool=False,
+    dim: int,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices: ...
+@overload
+def nanmedian_with_indices(
+    x: Tensor,
+    axis: int=-1,
+    keepdims: _Bool=False,
+    *,
+    dim: int=...,
+    dims: int=...,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices:
     """The median without NaN along an axis, of an even number the lower of the two in ..."""
+@overload
+def nanmedian_with_indices(
+    input: Tensor,
+    axis: int=-1,
+    keepdims: _Bool=False,
+    *,
+    dim: int=...,
+    dims: int=...,
+    keepdim: _Bool=...,
+) -> ValuesAndIndices: ...
+@overload
 def nanquantile(
     x: Tensor,
     q: _Operand,
@@ -4199,23 +6966,70 @@ def nanquantile(
     keepdims: _Bool=False,
     *,
     interpolation: str='linear',
+    method: str=...,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
 ) -> Tensor:
     """The element at the place q * (n - 1) of the n elements that are not NaN in ..."""
+@overload
+def nanquantile(
+    input: Tensor,
+    q: _Operand,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    interpolation: str='linear',
+    method: str=...,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
 def nansum(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
 ) -> Tensor:
     """Sum over all or some axes of what is no NaN; of integers in 64 bits. Source: ..."""
+@overload
+def nansum(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
 def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
     """`length` places along an axis from start on, as a view. Raises IndexError for a ..."""
+@overload
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor: ...
+@overload
+def narrow(input: Tensor, dims: int, start: int, length: int) -> Tensor: ...
+@overload
 def ne(a: _Operand, b: _Operand) -> Tensor:
     """Whether a differs from b. Source: Array API standard 2024.12."""
+@overload
+def ne(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def neg(x: _Operand) -> Tensor:
     """Negative of each element. Source: Array API standard 2024.12."""
+@overload
+def neg(input: _Operand) -> Tensor: ...
+@overload
 def negative(x: _Operand) -> Tensor:
     """Negative of each element. Source: Array API standard 2024.12."""
+@overload
+def negative(input: _Operand) -> Tensor: ...
 def nesterov_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -4229,8 +7043,11 @@ def nesterov_step(
     maximize: _Bool=False,
 ) -> None:
     """Stochastic gradient descent with Nesterov's momentum (Sutskever et al., 2013) on ..."""
+@overload
 def nextafter(a: _Operand, b: _Operand) -> Tensor:
     """The next number of the type after a towards b; of 16-bit types that of float32, ..."""
+@overload
+def nextafter(input: _Operand, other: _Operand) -> Tensor: ...
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -4239,8 +7056,14 @@ def nll_loss(
     reduction: str='mean',
 ) -> Tensor:
     """-input[target] of log-likelihoods (n, classes, d, ...) and class indices (n, d, ..."""
+@overload
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     """Positions of the nonzero elements: one int64 tensor for each axis, in row-major ..."""
+@overload
+def nonzero(input: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def nonzero(x: Tensor, /, *, as_tuple: _Bool=True) -> Any: ...
+@overload
 def normal(
     mean: float,
     std: float,
@@ -4251,10 +7074,33 @@ def normal(
     device: str | None=None,
 ) -> Tensor:
     """Normally distributed numbers (Box and Muller, 1958). Shapes: the result has the ..."""
+@overload
+def normal(
+    mean: float,
+    std: float,
+    shape: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    requires_grad: _Bool=False,
+    device: str | None=None,
+) -> Tensor: ...
+@overload
+def normal(
+    mean: Tensor | float,
+    std: Tensor | float=1.0,
+    *,
+    generator: Generator | None=None,
+) -> Tensor: ...
+@overload
 def not_equal(a: _Operand, b: _Operand) -> Tensor:
     """Whether a differs from b. Source: Array API standard 2024.12."""
+@overload
+def not_equal(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def one_hot(indices: Tensor, num_classes: int, dtype: _DTypeLike=...) -> Tensor:
     """1 at each index along a new last axis, else 0. Shapes: indices of any shape; the ..."""
+@overload
+def one_hot(tensor: Tensor, num_classes: int, dtype: _DTypeLike=...) -> Tensor: ...
 @overload
 def ones(
     shape: int | Sequence[int],
@@ -4270,6 +7116,14 @@ def ones(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
+@overload
+def ones(
+    size: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+@overload
 def ones_like(
     x: Tensor,
     dtype: _DTypeLike | None=None,
@@ -4277,6 +7131,14 @@ def ones_like(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """Like ones, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
+@overload
+def ones_like(
+    input: Tensor,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+@overload
 def pad(
     x: Tensor,
     pad: int | Sequence[int],
@@ -4284,24 +7146,48 @@ def pad(
     value: _Number | None=None,
 ) -> Tensor:
     """Elements around x: widths in front of and behind the last axis, then the one ..."""
+@overload
+def pad(
+    input: Tensor,
+    pad: int | Sequence[int],
+    mode: str='constant',
+    value: _Number | None=None,
+) -> Tensor: ...
+@overload
 def pairwise_distance(
     x1: Tensor,
     x2: Tensor,
     p: float=2.0,
     eps: float=1e-06,
     keepdims: _Bool=False,
+    *,
+    keepdim: _Bool=...,
 ) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last axis. Raises ValueError for numbers ..."""
+@overload
+def pairwise_distance(
+    input: Tensor,
+    other: Tensor,
+    p: float=2.0,
+    eps: float=1e-06,
+    keepdims: _Bool=False,
+    *,
+    keepdim: _Bool=...,
+) -> Tensor: ...
 @overload
 def permute(x: Tensor, axes: int | Sequence[int]) -> Tensor:
     """Axes in another order, as a view. Shapes: x of n dimensions and n axes; the ..."""
 @overload
 def permute(x: Tensor, *axes: int) -> Tensor: ...
 @overload
+def permute(input: Tensor, dims: int | Sequence[int]) -> Tensor: ...
+@overload
 def permute_dims(x: Tensor, axes: int | Sequence[int]) -> Tensor:
     """Axes in another order, as a view. Shapes: x of n dimensions and n axes; the ..."""
 @overload
 def permute_dims(x: Tensor, *axes: int) -> Tensor: ...
+@overload
+def permute_dims(input: Tensor, dims: int | Sequence[int]) -> Tensor: ...
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Images (..., channels * r * r, height, width) as (..., channels, height * r, ..."""
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -4321,27 +7207,74 @@ def poisson_nll_loss(
     """Negative log-likelihood of counts under Poisson distributions of means, or of ..."""
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers of the given magnitudes and angles in radians, two tensors of ..."""
+@overload
 def polygamma(n: int, x: Tensor) -> Tensor:
     """Derivative of order n of digamma at x; infinite at whole numbers below 0 for n > ..."""
+@overload
+def polygamma(n: int, input: Tensor) -> Tensor: ...
+@overload
 def positive(x: _Operand) -> Tensor:
     """Each element unchanged. Source: Array API standard 2024.12."""
+@overload
+def positive(input: _Operand) -> Tensor: ...
+@overload
 def pow(a: _Operand, b: _Operand) -> Tensor:
     """a to the power of b. Source: Array API standard 2024.12."""
+@overload
+def pow(input: _Operand, exponent: _Operand) -> Tensor: ...
+@overload
+def pow(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
 def power_norm(
     x: Tensor,
     ord: float=2.0,
     axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
 ) -> Tensor: ...
+@overload
+def power_norm(
+    input: Tensor,
+    ord: float=2.0,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
 def prelu(x: Tensor, weight: Tensor) -> Tensor:
     """x where positive, else x times weight, which is one number or one for each ..."""
+@overload
+def prelu(input: Tensor, weight: Tensor) -> Tensor: ...
+@overload
 def prod(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
 ) -> Tensor:
     """Product over all or some axes; of integers in 64 bits. Source: Array API ..."""
+@overload
+def prod(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
 def quantile(
     x: Tensor,
     q: _Operand,
@@ -4349,10 +7282,30 @@ def quantile(
     keepdims: _Bool=False,
     *,
     interpolation: str='linear',
+    method: str=...,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
 ) -> Tensor:
     """The element at the place q * (n - 1) of the n elements in order, of all or along ..."""
+@overload
+def quantile(
+    input: Tensor,
+    q: _Operand,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    *,
+    interpolation: str='linear',
+    method: str=...,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
 def rad2deg(x: Tensor) -> Tensor:
     """Radians as degrees. Shapes: x of any shape; the result has it. Types: floating; ..."""
+@overload
+def rad2deg(input: Tensor) -> Tensor: ...
 def radam_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -4377,6 +7330,7 @@ def rand(
     generator: Generator | None=None,
     device: str | None=None,
     requires_grad: _Bool=False,
+    shape: int | Sequence[int]=...,
 ) -> Tensor:
     """Uniform numbers in [0, 1). Shapes: the result has the shape size. Types: ..."""
 @overload
@@ -4387,6 +7341,7 @@ def rand(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
+@overload
 def rand_like(
     x: Tensor,
     dtype: _DTypeLike | None=None,
@@ -4395,6 +7350,15 @@ def rand_like(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """Like rand, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
+@overload
+def rand_like(
+    input: Tensor,
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+@overload
 def randint(
     low: int,
     high: int,
@@ -4404,6 +7368,24 @@ def randint(
     device: str | None=None,
 ) -> Tensor:
     """Whole numbers in [low, high). Shapes: the result has the shape size. Types: ..."""
+@overload
+def randint(
+    low: int,
+    high: int,
+    shape: int | Sequence[int],
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+    device: str | None=None,
+) -> Tensor: ...
+@overload
+def randint(
+    high: int,
+    size: Sequence[int],
+    dtype: _DTypeLike=...,
+    generator: Generator | None=None,
+    device: str | None=None,
+) -> Tensor: ...
+@overload
 def randint_like(
     x: Tensor,
     low: int=0,
@@ -4415,6 +7397,16 @@ def randint_like(
 ) -> Tensor:
     """Like randint, shape and dtype from x; one number alone is high. Raises ..."""
 @overload
+def randint_like(
+    input: Tensor,
+    low: int=0,
+    high: int | None=None,
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+@overload
 def randn(
     size: int | Sequence[int]=...,
     *,
@@ -4422,6 +7414,7 @@ def randn(
     generator: Generator | None=None,
     device: str | None=None,
     requires_grad: _Bool=False,
+    shape: int | Sequence[int]=...,
 ) -> Tensor:
     """Normally distributed numbers of mean 0 and variance 1. Shapes: the result has ..."""
 @overload
@@ -4432,6 +7425,7 @@ def randn(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
+@overload
 def randn_like(
     x: Tensor,
     dtype: _DTypeLike | None=None,
@@ -4440,30 +7434,87 @@ def randn_like(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """Like randn, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
+@overload
+def randn_like(
+    input: Tensor,
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
 def randperm(n: int, generator: Generator | None=None, device: str | None=None) -> Tensor:
     """0 to n - 1 in random order (Fisher and Yates). Shapes: the result is (n,). ..."""
+@overload
 def ravel(x: Tensor) -> Tensor:
     """All elements along one axis, in row-major order; a view where strides allow it. ..."""
+@overload
+def ravel(input: Tensor) -> Tensor: ...
+@overload
 def real(x: Tensor) -> Tensor:
     """The real part, a view in the same memory; a real tensor itself. Shapes: x of any ..."""
+@overload
+def real(input: Tensor) -> Tensor: ...
+@overload
 def reciprocal(x: _Operand) -> Tensor:
     """One over each element. Source: Array API standard 2024.12."""
+@overload
+def reciprocal(input: _Operand) -> Tensor: ...
+@overload
 def relu(x: _Operand, inplace: _Bool=False) -> Tensor:
     """Larger of x and 0. Source: PyTorch's torch.nn.functional.relu."""
+@overload
+def relu(input: _Operand, inplace: _Bool=False) -> Tensor: ...
+@overload
 def relu6(x: _Operand, inplace: _Bool=False) -> Tensor:
     """x limited to the range from 0 to 6. Source: PyTorch's torch.nn.functional.relu6."""
+@overload
+def relu6(input: _Operand, inplace: _Bool=False) -> Tensor: ...
+@overload
 def remainder(a: _Operand, b: _Operand) -> Tensor:
     """a - b * floor(a / b): the sign of b; 0 for whole numbers modulo 0. Source: Array ..."""
-def repeat(x: Tensor, repeats: _Operand, axis: int | None=None) -> Tensor:
+@overload
+def remainder(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
+def repeat(
+    x: Tensor,
+    repeats: _Operand,
+    axis: int | None=None,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor:
     """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
+@overload
+def repeat(
+    input: Tensor,
+    repeats: _Operand,
+    axis: int | None=None,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor: ...
+@overload
 def repeat_interleave(
     x: Tensor,
     repeats: _Operand | None=None,
     axis: int | None=None,
     *,
     output_size: int | None=None,
+    dim: int | None=...,
+    dims: int | None=...,
 ) -> Tensor:
     """Each position of an axis (None: of all elements in row-major order) `repeats` ..."""
+@overload
+def repeat_interleave(
+    input: Tensor,
+    repeats: _Operand | None=None,
+    axis: int | None=None,
+    *,
+    output_size: int | None=None,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor: ...
+@overload
 def resample(
     input: Tensor,
     size: int | Sequence[int],
@@ -4476,12 +7527,26 @@ def resample(
 ) -> Tensor:
     """Images (batch, channels, ...) with another size of the 1 to 3 axes behind the ..."""
 @overload
+def resample(
+    input: Tensor,
+    shape: int | Sequence[int],
+    mode: str='nearest',
+    align_corners: _Bool=False,
+    antialias: _Bool=False,
+    scale0: float=0.0,
+    scale1: float=0.0,
+    scale2: float=0.0,
+) -> Tensor: ...
+@overload
 def reshape(x: Tensor, shape: int | Sequence[int], *, copy: _Bool | None=None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where strides ..."""
 @overload
 def reshape(x: Tensor, *shape: int, copy: _Bool | None=None) -> Tensor: ...
+@overload
+def reshape(input: Tensor, size: int | Sequence[int], *, copy: _Bool | None=None) -> Tensor: ...
 def result_type(*args: Tensor | _DTypeLike | _Number) -> _DType:
     """The common type of tensors, dtypes and (weak) numbers. Shapes: any; they do not ..."""
+@overload
 def rms_norm(
     x: Tensor,
     normalized_shape: int | Sequence[int],
@@ -4489,6 +7554,13 @@ def rms_norm(
     eps: float | None=None,
 ) -> Tensor:
     """The last axes, of normalized_shape, over the root of their mean square, then ..."""
+@overload
+def rms_norm(
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None=None,
+    eps: float | None=None,
+) -> Tensor: ...
 def rmsprop_centered_momentum_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -4547,6 +7619,7 @@ def rmsprop_step(
     maximize: _Bool=False,
 ) -> None:
     """RMSprop (Hinton, 2012) on all params in place. Source: PyTorch's ..."""
+@overload
 def rnn_cell(
     x: Tensor,
     h: Tensor,
@@ -4557,6 +7630,17 @@ def rnn_cell(
     nonlinearity: str='tanh',
 ) -> Tensor:
     """One step of rnn_layer: x (batch, in), h and the result (batch, hidden). Shapes: ..."""
+@overload
+def rnn_cell(
+    input: Tensor,
+    h: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None=None,
+    bias_hh: Tensor | None=None,
+    nonlinearity: str='tanh',
+) -> Tensor: ...
+@overload
 def rnn_layer(
     x: Tensor,
     h0: Tensor,
@@ -4568,14 +7652,65 @@ def rnn_layer(
     nonlinearity: str='tanh',
 ) -> tuple[Tensor, Tensor]:
     """All steps of x (steps, batch, in) through an Elman layer from h0 (batch, ..."""
-def roll(x: Tensor, shift: int | Sequence[int], axis: int | Sequence[int] | None=None) -> Tensor:
+@overload
+def rnn_layer(
+    input: Tensor,
+    h0: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None=None,
+    bias_hh: Tensor | None=None,
+    reverse: _Bool=False,
+    nonlinearity: str='tanh',
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def roll(
+    x: Tensor,
+    shift: int | Sequence[int],
+    axis: int | Sequence[int] | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+) -> Tensor:
     """Elements moved by `shift` places along axes; what leaves at the end comes in at ..."""
-def rot90(x: Tensor, k: int=1, axes: int | Sequence[int] | None=None) -> Tensor:
+@overload
+def roll(
+    input: Tensor,
+    shifts: int | Sequence[int],
+    axis: int | Sequence[int] | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+) -> Tensor: ...
+@overload
+def rot90(
+    x: Tensor,
+    k: int=1,
+    axes: int | Sequence[int] | None=None,
+    *,
+    dims: int | Sequence[int] | None=...,
+) -> Tensor:
     """Turned k times by 90 degrees from the first of two axes towards the second, as a ..."""
+@overload
+def rot90(
+    input: Tensor,
+    k: int=1,
+    axes: int | Sequence[int] | None=None,
+    *,
+    dims: int | Sequence[int] | None=...,
+) -> Tensor: ...
+@overload
 def round(x: _Operand) -> Tensor:
     """Nearest whole number, halves to even. Source: Array API standard 2024.12."""
+@overload
+def round(input: _Operand) -> Tensor: ...
+@overload
+def round(x: Tensor, /, *, decimals: int=0) -> Tensor: ...
+@overload
 def row_stack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 0; those of up to 1 dimension are rows. Raises ..."""
+@overload
+def row_stack(tensors: Sequence[Tensor]) -> Tensor: ...
 def rprop_step(
     params: Sequence[Tensor],
     grads: Sequence[Tensor],
@@ -4591,8 +7726,11 @@ def rprop_step(
     maximize: _Bool=False,
 ) -> None:
     """Rprop (Riedmiller and Braun, 1993) on all params in place; lr is where ..."""
+@overload
 def rsqrt(x: _Operand) -> Tensor:
     """One over the square root. Source: PyTorch's torch.rsqrt."""
+@overload
+def rsqrt(input: _Operand) -> Tensor: ...
 def scale_all(tensors: Sequence[Tensor], *, number: _Operand) -> None:
     """Multiplies all tensors in place. Source: PyTorch's ..."""
 def scaled_dot_product_attention(
@@ -4606,6 +7744,7 @@ def scaled_dot_product_attention(
     enable_gqa: _Bool=False,
 ) -> Tensor:
     """softmax(query @ key.T * scale + attn_mask) @ value over the last two axes, ..."""
+@overload
 def scatter(
     x: Tensor,
     axis: int,
@@ -4615,8 +7754,32 @@ def scatter(
     reduce: str | None=None,
 ) -> Tensor:
     """A copy y of x with y[i, index[i, j, k], k] = src[i, j, k] for axis 1; of several ..."""
+@overload
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    value: _Operand,
+    *,
+    reduce: str | None=None,
+) -> Tensor: ...
+@overload
+def scatter(
+    input: Tensor,
+    dims: int,
+    index: Tensor,
+    value: _Operand,
+    *,
+    reduce: str | None=None,
+) -> Tensor: ...
+@overload
 def scatter_add(x: Tensor, axis: int, index: Tensor, src: _Operand) -> Tensor:
     """A copy y of x with y[i, index[i, j, k], k] += src[i, j, k] for axis 1, in the ..."""
+@overload
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: _Operand) -> Tensor: ...
+@overload
+def scatter_add(input: Tensor, dims: int, index: Tensor, src: _Operand) -> Tensor: ...
+@overload
 def scatter_reduce(
     x: Tensor,
     axis: int,
@@ -4627,6 +7790,27 @@ def scatter_reduce(
     include_self: _Bool=True,
 ) -> Tensor:
     """A copy y of x with all src[i, j, k] joined to y[i, index[i, j, k], k] for axis ..."""
+@overload
+def scatter_reduce(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: _Operand,
+    reduce: str,
+    *,
+    include_self: _Bool=True,
+) -> Tensor: ...
+@overload
+def scatter_reduce(
+    input: Tensor,
+    dims: int,
+    index: Tensor,
+    src: _Operand,
+    reduce: str,
+    *,
+    include_self: _Bool=True,
+) -> Tensor: ...
+@overload
 def searchsorted(
     x1: Tensor,
     x2: _Operand,
@@ -4637,12 +7821,55 @@ def searchsorted(
     out_int32: _Bool=False,
 ) -> Tensor:
     """Where elements of x2 belong in the sorted x1 (n,), or rows of x2 (..., m) in ..."""
+@overload
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: _Operand,
+    *,
+    side: str | None=None,
+    sorter: Tensor | None=None,
+    right: _Bool=False,
+    out_int32: _Bool=False,
+) -> Tensor: ...
+@overload
+def searchsorted(
+    sorted_sequence: Tensor,
+    values: _Operand,
+    *,
+    side: str | None=None,
+    sorter: Tensor | None=None,
+    right: _Bool=False,
+    out_int32: _Bool=False,
+) -> Tensor: ...
+@overload
+def searchsorted(
+    sorted_sequence: Tensor,
+    other: _Operand,
+    *,
+    side: str | None=None,
+    sorter: Tensor | None=None,
+    right: _Bool=False,
+    out_int32: _Bool=False,
+) -> Tensor: ...
+@overload
 def select(x: Tensor, axis: int, index: int) -> Tensor:
     """One place along an axis, which is dropped, as a view. IndexError out of range. ..."""
+@overload
+def select(input: Tensor, dim: int, index: int) -> Tensor: ...
+@overload
+def select(input: Tensor, dims: int, index: int) -> Tensor: ...
+@overload
 def select_scatter(x: Tensor, src: Tensor, axis: int, index: int) -> Tensor:
     """A copy of x with src at one place along an axis: what select shows. Raises ..."""
+@overload
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor: ...
+@overload
+def select_scatter(input: Tensor, src: Tensor, dims: int, index: int) -> Tensor: ...
+@overload
 def selu(x: _Operand, inplace: _Bool=False) -> Tensor:
     """1.0507 times x where positive, else times 1.6733 * (exp(x) - 1). Source: ..."""
+@overload
+def selu(input: _Operand, inplace: _Bool=False) -> Tensor: ...
 def set_default_dtype(dtype: _DTypeLike) -> None:
     """The type of numbers with a fraction, of new tensors and of what integers become ..."""
 def set_device(name: str) -> None:
@@ -4667,22 +7894,47 @@ def sgd_step(
     maximize: _Bool=False,
 ) -> None:
     """Stochastic gradient descent on all params in place. Source: PyTorch's ..."""
+@overload
 def sgn(x: _Operand) -> Tensor:
     """-1, 0 or 1 by the sign; 0 for -0.0. Source: Array API standard 2024.12."""
+@overload
+def sgn(input: _Operand) -> Tensor: ...
+@overload
 def sigmoid(x: _Operand) -> Tensor:
     """1 / (1 + exp(-x)). Source: PyTorch's torch.nn.functional.sigmoid."""
+@overload
+def sigmoid(input: _Operand) -> Tensor: ...
+@overload
 def sign(x: _Operand) -> Tensor:
     """-1, 0 or 1 by the sign; 0 for -0.0. Source: Array API standard 2024.12."""
+@overload
+def sign(input: _Operand) -> Tensor: ...
+@overload
 def signbit(x: _Operand) -> Tensor:
     """Whether the sign bit is set. Source: Array API standard 2024.12."""
+@overload
+def signbit(input: _Operand) -> Tensor: ...
+@overload
 def silu(x: _Operand, inplace: _Bool=False) -> Tensor:
     """x * sigmoid(x), also called swish. Source: PyTorch's torch.nn.functional.silu."""
+@overload
+def silu(input: _Operand, inplace: _Bool=False) -> Tensor: ...
+@overload
 def sin(x: _Operand) -> Tensor:
     """Sine; x in radians. Source: Array API standard 2024.12."""
+@overload
+def sin(input: _Operand) -> Tensor: ...
+@overload
 def sinc(x: Tensor) -> Tensor:
     """sin(pi x) / (pi x), and 1 at 0. Shapes: x of any shape; the result has it. ..."""
+@overload
+def sinc(input: Tensor) -> Tensor: ...
+@overload
 def sinh(x: _Operand) -> Tensor:
     """Hyperbolic sine. Source: Array API standard 2024.12."""
+@overload
+def sinh(input: _Operand) -> Tensor: ...
+@overload
 def slice_scatter(
     x: Tensor,
     src: Tensor,
@@ -4690,81 +7942,380 @@ def slice_scatter(
     start: int | None=None,
     end: int | None=None,
     step: int=1,
+    *,
+    dim: int=...,
+    dims: int=...,
 ) -> Tensor:
     """A copy of x with src at the places start:end:step along an axis. Raises ..."""
+@overload
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    axis: int=0,
+    start: int | None=None,
+    end: int | None=None,
+    step: int=1,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor: ...
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str='mean', beta: float=1.0) -> Tensor:
     """Differences d as d * d / (2 * beta) below beta, and |d| - beta / 2 above ..."""
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
     """log(1 + exp(-target * input)) for targets 1 and -1, without overflow. Shapes: ..."""
-def softmax(x: Tensor, axis: int=-1, dtype: _DTypeLike | None=None) -> Tensor:
+@overload
+def softmax(
+    x: Tensor,
+    axis: int=-1,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis, of x as dtype where that is given. Shapes: x ..."""
+@overload
+def softmax(
+    input: Tensor,
+    axis: int=-1,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor: ...
+@overload
 def softplus(x: Tensor, beta: _Number=1.0, threshold: _Number=20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta, without overflow; x where beta * x is above ..."""
+@overload
+def softplus(input: Tensor, beta: _Number=1.0, threshold: _Number=20.0) -> Tensor: ...
+@overload
 def softshrink(x: Tensor, lambd: _Number=0.5) -> Tensor:
     """x moved by lambd towards 0, and 0 within lambd of it. Raises ValueError for a ..."""
+@overload
+def softshrink(input: Tensor, lambd: _Number=0.5) -> Tensor: ...
+@overload
 def softsign(x: _Operand) -> Tensor:
     """x / (1 + abs(x)). Source: PyTorch's torch.nn.functional.softsign."""
-def sort(x: Tensor, *, axis: int=-1, descending: _Bool=False, stable: _Bool=True) -> Tensor:
+@overload
+def softsign(input: _Operand) -> Tensor: ...
+@overload
+def sort(
+    x: Tensor,
+    *,
+    axis: int=-1,
+    descending: _Bool=False,
+    stable: _Bool=True,
+    dims: int=...,
+) -> Tensor:
     """The elements along an axis in order: values alone, argsort has their places. NaN ..."""
+@overload
+def sort(
+    input: Tensor,
+    *,
+    axis: int=-1,
+    descending: _Bool=False,
+    stable: _Bool=True,
+    dims: int=...,
+) -> Tensor: ...
+@overload
+def sort(
+    x: Tensor,
+    *,
+    descending: _Bool=False,
+    stable: _Bool=True,
+    dim: int,
+) -> ValuesAndIndices: ...
+@overload
+def sort(
+    input: Tensor,
+    *,
+    descending: _Bool=False,
+    stable: _Bool=True,
+    dim: int,
+) -> ValuesAndIndices: ...
+@overload
 def sort_with_indices(
     x: Tensor,
     *,
     axis: int=-1,
     descending: _Bool=False,
     stable: _Bool=True,
+    dim: int=...,
+    dims: int=...,
 ) -> ValuesAndIndices:
     """What sort gives, and the indices (int64) that argsort gives. Shapes: x (..., n, ..."""
+@overload
+def sort_with_indices(
+    input: Tensor,
+    *,
+    axis: int=-1,
+    descending: _Bool=False,
+    stable: _Bool=True,
+    dim: int=...,
+    dims: int=...,
+) -> ValuesAndIndices: ...
+@overload
 def split(
     x: Tensor,
     split_size_or_sections: int | Sequence[int],
     axis: int=0,
+    *,
+    dim: int=...,
+    dims: int=...,
 ) -> tuple[Tensor, ...]:
     """Parts along an axis, as views: of one extent, the last one smaller where it must ..."""
+@overload
+def split(
+    tensor: Tensor,
+    split_size: int | Sequence[int],
+    axis: int=0,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> tuple[Tensor, ...]: ...
+@overload
+def split(
+    input: Tensor,
+    split_size: int | Sequence[int],
+    axis: int=0,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> tuple[Tensor, ...]: ...
+@overload
 def sqrt(x: _Operand) -> Tensor:
     """Square root. Source: Array API standard 2024.12."""
+@overload
+def sqrt(input: _Operand) -> Tensor: ...
+@overload
 def square(x: _Operand) -> Tensor:
     """Square of each element. Source: Array API standard 2024.12."""
-def squeeze(x: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
+@overload
+def square(input: _Operand) -> Tensor: ...
+@overload
+def squeeze(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+) -> Tensor:
     """Drops axes of extent 1 (all of them by default). Shapes: x of any shape; the ..."""
-def stack(arrays: Sequence[Tensor], axis: int=0) -> Tensor:
+@overload
+def squeeze(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+) -> Tensor: ...
+@overload
+def stack(arrays: Sequence[Tensor], axis: int=0, *, dim: int=..., dims: int=...) -> Tensor:
     """Tensors joined along a new axis. Shapes: n tensors of one shape; the result has ..."""
+@overload
+def stack(tensors: Sequence[Tensor], axis: int=0, *, dim: int=..., dims: int=...) -> Tensor: ...
 def standard_gamma(input: Tensor, generator: Generator | None=None) -> Tensor:
     """A number of the gamma distribution of scale 1 for each shape parameter, in its ..."""
+@overload
 def std(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
     correction: float=0.0,
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
+    *,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+    ddof: float=...,
 ) -> Tensor:
     """Standard deviation; correction is taken off the number of elements. Its gradient ..."""
+@overload
+def std(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    correction: float=0.0,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    *,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+    ddof: float=...,
+) -> Tensor: ...
+@overload
+def std(
+    x: Tensor,
+    *,
+    correction: float,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    dim: int | Sequence[int] | None,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
+def std(
+    input: Tensor,
+    *,
+    correction: float,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    dim: int | Sequence[int] | None,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
 def sub(a: _Operand, b: _Operand) -> Tensor:
     """Difference of a and b. Source: Array API standard 2024.12."""
+@overload
+def sub(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
+def sub(x: Tensor, /, other: _Operand, *, alpha: _Number=1) -> Tensor: ...
+@overload
+def sub(x: Tensor, /, b: _Operand, *, alpha: _Number=1) -> Tensor: ...
+@overload
 def subtract(a: _Operand, b: _Operand) -> Tensor:
     """Difference of a and b. Source: Array API standard 2024.12."""
+@overload
+def subtract(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
+def subtract(x: Tensor, /, other: _Operand, *, alpha: _Number=1) -> Tensor: ...
+@overload
+def subtract(x: Tensor, /, b: _Operand, *, alpha: _Number=1) -> Tensor: ...
+@overload
 def sum(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
 ) -> Tensor:
     """Sum over all or some axes; of integers in 64 bits. Source: Array API standard ..."""
-def sum_of_products(x: Tensor, y: Tensor, axis: int | Sequence[int] | None=None) -> Tensor:
+@overload
+def sum(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
+def sum_of_products(
+    x: Tensor,
+    y: Tensor,
+    axis: int | Sequence[int] | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+) -> Tensor:
     """Sum of x * y over all or some axes of what they broadcast to. Shapes: x and y ..."""
-def swapaxes(x: Tensor, axis0: int | Sequence[int] | None=None, axis1: int | None=None) -> Tensor:
+@overload
+def sum_of_products(
+    input: Tensor,
+    y: Tensor,
+    axis: int | Sequence[int] | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+) -> Tensor: ...
+@overload
+def swapaxes(
+    x: Tensor,
+    axis0: int | Sequence[int] | None=None,
+    axis1: int | None=None,
+    *,
+    axes: int | Sequence[int] | None=...,
+    dim0: int | Sequence[int] | None=...,
+    dim1: int | None=...,
+) -> Tensor:
     """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
-def swapdims(x: Tensor, axis0: int | Sequence[int] | None=None, axis1: int | None=None) -> Tensor:
+@overload
+def swapaxes(
+    input: Tensor,
+    axis0: int | Sequence[int] | None=None,
+    axis1: int | None=None,
+    *,
+    axes: int | Sequence[int] | None=...,
+    dim0: int | Sequence[int] | None=...,
+    dim1: int | None=...,
+) -> Tensor: ...
+@overload
+def swapdims(
+    x: Tensor,
+    axis0: int | Sequence[int] | None=None,
+    axis1: int | None=None,
+    *,
+    axes: int | Sequence[int] | None=...,
+    dim0: int | Sequence[int] | None=...,
+    dim1: int | None=...,
+) -> Tensor:
     """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
-def take(x: Tensor, indices: Tensor, axis: int | None=None) -> Tensor:
+@overload
+def swapdims(
+    input: Tensor,
+    axis0: int | Sequence[int] | None=None,
+    axis1: int | None=None,
+    *,
+    axes: int | Sequence[int] | None=...,
+    dim0: int | Sequence[int] | None=...,
+    dim1: int | None=...,
+) -> Tensor: ...
+@overload
+def take(
+    x: Tensor,
+    indices: Tensor,
+    axis: int | None=None,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor:
     """Elements at integer indices of any shape, which replaces the axis. Only a tensor ..."""
-def take_along_axis(x: Tensor, indices: Tensor, axis: int=-1) -> Tensor:
+@overload
+def take(
+    input: Tensor,
+    indices: Tensor,
+    axis: int | None=None,
+    *,
+    dim: int | None=...,
+    dims: int | None=...,
+) -> Tensor: ...
+@overload
+def take_along_axis(
+    x: Tensor,
+    indices: Tensor,
+    axis: int=-1,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor:
     """y[i, j, k] = x[i, indices[i, j, k], k] for axis 1; the other axes are broadcast. ..."""
+@overload
+def take_along_axis(
+    input: Tensor,
+    indices: Tensor,
+    axis: int=-1,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor: ...
+@overload
 def tan(x: _Operand) -> Tensor:
     """Tangent; x in radians. Source: Array API standard 2024.12."""
+@overload
+def tan(input: _Operand) -> Tensor: ...
+@overload
 def tanh(x: _Operand) -> Tensor:
     """Hyperbolic tangent. Source: Array API standard 2024.12."""
+@overload
+def tanh(input: _Operand) -> Tensor: ...
+@overload
 def tanhshrink(x: _Operand) -> Tensor:
     """x - tanh(x). Source: PyTorch's torch.nn.functional.tanhshrink."""
+@overload
+def tanhshrink(input: _Operand) -> Tensor: ...
+@overload
 def tensor(
     obj: object,
     dtype: _DTypeLike | None=None,
@@ -4772,35 +8323,116 @@ def tensor(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """A tensor with its own copy of the data, as asarray(obj, copy=True), outside any ..."""
+@overload
+def tensor(
+    data: object,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+@overload
 def tensor_split(
     x: Tensor,
     indices_or_sections: int | Sequence[int],
     axis: int=0,
+    *,
+    dim: int=...,
+    dims: int=...,
 ) -> tuple[Tensor, ...]:
     """So many parts along an axis, as views, the first ones an element longer where ..."""
+@overload
+def tensor_split(
+    input: Tensor,
+    indices: int | Sequence[int],
+    axis: int=0,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> tuple[Tensor, ...]: ...
+@overload
+def tensor_split(
+    input: Tensor,
+    sections: int | Sequence[int],
+    axis: int=0,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> tuple[Tensor, ...]: ...
+@overload
 def threshold(x: Tensor, threshold: _Number, value: _Number, inplace: _Bool=False) -> Tensor:
     """x where above threshold, else value. Source: PyTorch's ..."""
+@overload
+def threshold(
+    input: Tensor,
+    threshold: _Number,
+    value: _Number,
+    inplace: _Bool=False,
+) -> Tensor: ...
+@overload
 def tile(x: Tensor, repetitions: int | Sequence[int]) -> Tensor:
     """Copies of x side by side: so many along each axis. What has fewer axes, x or the ..."""
+@overload
+def tile(input: Tensor, dims: int | Sequence[int]) -> Tensor: ...
+@overload
+def tile(input: Tensor, reps: int | Sequence[int]) -> Tensor: ...
+@overload
 def topk(
     x: Tensor,
     k: int,
     axis: int=-1,
     largest: _Bool=True,
     sorted: _Bool=True,
+    *,
+    dim: int=...,
+    dims: int=...,
 ) -> ValuesAndIndices:
     """The k largest elements along an axis, or the smallest, and their indices ..."""
+@overload
+def topk(
+    input: Tensor,
+    k: int,
+    axis: int=-1,
+    largest: _Bool=True,
+    sorted: _Bool=True,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> ValuesAndIndices: ...
 def total_norm(tensors: Sequence[Tensor], ord: float=2.0) -> Tensor:
     """The norm of all elements of all tensors as one vector, in float32, or in float64 ..."""
+@overload
 def trace(x: Tensor, offset: int=0) -> Tensor:
     """The sum of a diagonal of a matrix, of whole numbers as int64. Raises ValueError ..."""
 @overload
-def transpose(x: Tensor, axis0: int | Sequence[int] | None=None, axis1: int | None=None) -> Tensor:
+def trace(input: Tensor, offset: int=0) -> Tensor: ...
+@overload
+def transpose(
+    x: Tensor,
+    axis0: int | Sequence[int] | None=None,
+    axis1: int | None=None,
+    *,
+    axes: int | Sequence[int] | None=...,
+    dim0: int | Sequence[int] | None=...,
+    dim1: int | None=...,
+) -> Tensor:
     """Two axes swapped, or all axes in another order, as a view. Two numbers are the ..."""
 @overload
-def transpose(x: Tensor, *axis0: int, axis1: int | None=None) -> Tensor: ...
-def tril(x: Tensor, k: int=0) -> Tensor:
+def transpose(x: Tensor, *axis0: int, axis1: int | None=None, dim1: int | None=...) -> Tensor: ...
+@overload
+def transpose(
+    input: Tensor,
+    axis0: int | Sequence[int] | None=None,
+    axis1: int | None=None,
+    *,
+    axes: int | Sequence[int] | None=...,
+    dim0: int | Sequence[int] | None=...,
+    dim1: int | None=...,
+) -> Tensor: ...
+@overload
+def tril(x: Tensor, k: int=0, *, diagonal: int=...) -> Tensor:
     """The part of the last two axes on and below diagonal k. Shapes: x (..., m, n); ..."""
+@overload
+def tril(input: Tensor, k: int=0, *, diagonal: int=...) -> Tensor: ...
 def tril_indices(
     row: int,
     col: int,
@@ -4820,8 +8452,11 @@ def triplet_margin_loss(
     reduction: str='mean',
 ) -> Tensor:
     """max(0, margin + distance to the positive - distance to the negative) (Balntas et ..."""
-def triu(x: Tensor, k: int=0) -> Tensor:
+@overload
+def triu(x: Tensor, k: int=0, *, diagonal: int=...) -> Tensor:
     """The part of the last two axes on and above diagonal k. Shapes: x (..., m, n); ..."""
+@overload
+def triu(input: Tensor, k: int=0, *, diagonal: int=...) -> Tensor: ...
 def triu_indices(
     row: int,
     col: int,
@@ -4830,14 +8465,30 @@ def triu_indices(
     device: str | None=None,
 ) -> Tensor:
     """Places of the elements on and above a diagonal of a matrix (row, col), in row- ..."""
+@overload
 def true_divide(a: _Operand, b: _Operand) -> Tensor:
     """Quotient of a and b; whole numbers become floating-point first. Source: Array ..."""
+@overload
+def true_divide(input: _Operand, other: _Operand) -> Tensor: ...
+@overload
+def true_divide(x: Tensor, /, other: _Operand, *, rounding_mode: str | None=None) -> Tensor: ...
+@overload
 def trunc(x: _Operand) -> Tensor:
     """Whole part, towards zero. Source: Array API standard 2024.12."""
-def unbind(x: Tensor, axis: int=0) -> tuple[Tensor, ...]:
+@overload
+def trunc(input: _Operand) -> Tensor: ...
+@overload
+def unbind(x: Tensor, axis: int=0, *, dim: int=..., dims: int=...) -> tuple[Tensor, ...]:
     """The parts at each position of an axis, without that axis, as views. Shapes: x ..."""
+@overload
+def unbind(input: Tensor, axis: int=0, *, dim: int=..., dims: int=...) -> tuple[Tensor, ...]: ...
+@overload
 def unflatten(x: Tensor, axis: int, sizes: int | Sequence[int]) -> Tensor:
     """One axis as several of these extents, one of which may be -1; a view where ..."""
+@overload
+def unflatten(input: Tensor, dim: int, sizes: int | Sequence[int]) -> Tensor: ...
+@overload
+def unflatten(input: Tensor, dims: int, sizes: int | Sequence[int]) -> Tensor: ...
 def unfold(
     input: Tensor,
     kernel_size: int | Sequence[int],
@@ -4846,6 +8497,7 @@ def unfold(
     stride: int | Sequence[int]=1,
 ) -> Tensor:
     """The windows that a convolution of input (batch, channels, height, width) reads, ..."""
+@overload
 def uniform(
     low: float,
     high: float,
@@ -4856,36 +8508,138 @@ def uniform(
     device: str | None=None,
 ) -> Tensor:
     """Uniform numbers in [low, high). Shapes: the result has the shape size. Types: ..."""
-def unit_vectors(x: Tensor, ord: float=2.0, axis: int=1, eps: float=1e-12) -> Tensor:
+@overload
+def uniform(
+    low: float,
+    high: float,
+    shape: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    generator: Generator | None=None,
+    requires_grad: _Bool=False,
+    device: str | None=None,
+) -> Tensor: ...
+@overload
+def unit_vectors(
+    x: Tensor,
+    ord: float=2.0,
+    axis: int=1,
+    eps: float=1e-12,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor:
     """Vectors along an axis over their norm of order ord, which counts as eps below ..."""
-def unsqueeze(x: Tensor, axis: int=0) -> Tensor:
+@overload
+def unit_vectors(
+    input: Tensor,
+    ord: float=2.0,
+    axis: int=1,
+    eps: float=1e-12,
+    *,
+    dim: int=...,
+    dims: int=...,
+) -> Tensor: ...
+@overload
+def unsqueeze(x: Tensor, axis: int=0, *, dim: int=..., dims: int=...) -> Tensor:
     """A new axis of extent 1. Shapes: x of any shape; the result has one axis more, of ..."""
-def unstack(x: Tensor, axis: int=0) -> tuple[Tensor, ...]:
+@overload
+def unsqueeze(input: Tensor, axis: int=0, *, dim: int=..., dims: int=...) -> Tensor: ...
+@overload
+def unstack(x: Tensor, axis: int=0, *, dim: int=..., dims: int=...) -> tuple[Tensor, ...]:
     """The parts at each position of an axis, without that axis, as views. Shapes: x ..."""
+@overload
+def unstack(input: Tensor, axis: int=0, *, dim: int=..., dims: int=...) -> tuple[Tensor, ...]: ...
+@overload
 def vander(x: Tensor, N: int | None=None, increasing: _Bool=False) -> Tensor:
     """The powers of each element of x (n,) as rows of N columns (None: n), from N - 1 ..."""
+@overload
+def vander(input: Tensor, N: int | None=None, increasing: _Bool=False) -> Tensor: ...
+@overload
 def var(
     x: Tensor,
     axis: int | Sequence[int] | None=None,
     correction: float=0.0,
     keepdims: _Bool=False,
     dtype: _DTypeLike | None=None,
+    *,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+    ddof: float=...,
 ) -> Tensor:
     """Variance; correction is taken off the number of elements. Of complex numbers: of ..."""
+@overload
+def var(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    correction: float=0.0,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    *,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+    ddof: float=...,
+) -> Tensor: ...
+@overload
+def var(
+    x: Tensor,
+    *,
+    correction: float,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    dim: int | Sequence[int] | None,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
+def var(
+    input: Tensor,
+    *,
+    correction: float,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    dim: int | Sequence[int] | None,
+    keepdim: _Bool=...,
+) -> Tensor: ...
+@overload
 def view_as_complex(x: Tensor) -> Tensor:
     """Pairs of numbers along the last axis, of extent 2, as complex numbers in the ..."""
+@overload
+def view_as_complex(input: Tensor) -> Tensor: ...
+@overload
 def view_as_real(x: Tensor) -> Tensor:
     """The parts of complex numbers in the same memory: a real tensor with one axis ..."""
+@overload
+def view_as_real(input: Tensor) -> Tensor: ...
+@overload
 def vsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """So many parts of one extent, as views, or the parts between indices: along axis ..."""
+@overload
+def vsplit(input: Tensor, indices: int | Sequence[int]) -> tuple[Tensor, ...]: ...
+@overload
+def vsplit(input: Tensor, sections: int | Sequence[int]) -> tuple[Tensor, ...]: ...
+@overload
 def vstack(arrays: Sequence[Tensor]) -> Tensor:
     """Tensors joined along axis 0; those of up to 1 dimension are rows. Raises ..."""
+@overload
+def vstack(tensors: Sequence[Tensor]) -> Tensor: ...
+@overload
 def where(a: _Operand, b: _Operand, c: _Operand) -> Tensor:
     """b where a holds, else c. Source: Array API standard 2024.12."""
+@overload
+def where(condition: _Operand, input: _Operand, other: _Operand) -> Tensor: ...
+@overload
+def where(condition: _Operand, x: _Operand, y: _Operand) -> Tensor: ...
+@overload
+def where(condition: Tensor, /) -> tuple[Tensor, ...]: ...
+@overload
 def xlog1py(a: Tensor, b: Tensor) -> Tensor:
     """a * log(1 + b), and 0 where a is 0 and b no NaN. Shapes: a and b broadcast; the ..."""
+@overload
+def xlog1py(input: Tensor, other: Tensor) -> Tensor: ...
+@overload
 def xlogy(a: _Operand, b: _Operand) -> Tensor:
     """a * log(b), and 0 where a is 0 and b no NaN. Source: PyTorch's torch.xlogy."""
+@overload
+def xlogy(input: _Operand, other: _Operand) -> Tensor: ...
 def zero_grad(params: Sequence[Tensor]) -> None:
     """Drops the grads of params. Shapes: params of any shapes. Types: floating, ..."""
 @overload
@@ -4903,6 +8657,14 @@ def zeros(
     device: str | None=None,
     requires_grad: _Bool=False,
 ) -> Tensor: ...
+@overload
+def zeros(
+    size: int | Sequence[int],
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...
+@overload
 def zeros_like(
     x: Tensor,
     dtype: _DTypeLike | None=None,
@@ -4910,3 +8672,10 @@ def zeros_like(
     requires_grad: _Bool=False,
 ) -> Tensor:
     """Like zeros, shape and dtype from x. Shapes: x of any shape; the result has it. ..."""
+@overload
+def zeros_like(
+    input: Tensor,
+    dtype: _DTypeLike | None=None,
+    device: str | None=None,
+    requires_grad: _Bool=False,
+) -> Tensor: ...

@@ -1,9 +1,8 @@
 """Optimisers against their published formulas, and against PyTorch where it is installed."""
 
-import math
-
 import numpy as np
 import pytest
+from cases.ops.updates import BEYOND_PYTORCH, FORMULAS
 
 import tilewright as tw
 from tilewright import nn, optim
@@ -49,59 +48,8 @@ def by_formula(update):
     return results
 
 
-def sgd(x, g, state, step, momentum=0.0, dampening=0.0, decay=0.0, nesterov=False):
-    g += decay * x
-    if momentum:
-        state["v"] = g if step == 1 else momentum * state["v"] + (1 - dampening) * g
-        g = g + momentum * state["v"] if nesterov else state["v"]
-    return x - 0.1 * g
-
-
-def adam(x, g, state, step, decay=0.0, decoupled=False):
-    if decoupled:
-        x -= 0.1 * decay * x
-    else:
-        g += decay * x
-    state["m"] = 0.9 * state.get("m", 0.0) + 0.1 * g
-    state["v"] = 0.99 * state.get("v", 0.0) + 0.01 * g * g
-    mean, square = state["m"] / (1 - 0.9**step), state["v"] / (1 - 0.99**step)
-    return x - 0.1 * mean / (math.sqrt(square) + 1e-8)
-
-
-def adagrad(x, g, state, step):
-    g += 0.05 * x
-    state["s"] = state.get("s", 0.5) + g * g
-    return x - 0.1 * g / (math.sqrt(state["s"]) + 1e-10)
-
-
-# Name, class, settings (ours and PyTorch's are the same), formula.
-CASES = {
-    "sgd": ("SGD", {}, sgd),
-    "sgd-decay": ("SGD", {"weight_decay": 0.05}, lambda *a: sgd(*a, decay=0.05)),
-    "momentum": ("SGD", {"momentum": 0.9}, lambda *a: sgd(*a, momentum=0.9)),
-    "dampening": (
-        "SGD",
-        {"momentum": 0.9, "dampening": 0.5, "weight_decay": 0.05},
-        lambda *a: sgd(*a, momentum=0.9, dampening=0.5, decay=0.05),
-    ),
-    "nesterov": (
-        "SGD",
-        {"momentum": 0.9, "nesterov": True},
-        lambda *a: sgd(*a, momentum=0.9, nesterov=True),
-    ),
-    "adam": ("Adam", {"betas": (0.9, 0.99)}, adam),
-    "adam-decay": (
-        "Adam",
-        {"betas": (0.9, 0.99), "weight_decay": 0.05},
-        lambda *a: adam(*a, decay=0.05),
-    ),
-    "adamw": (
-        "AdamW",
-        {"betas": (0.9, 0.99), "weight_decay": 0.05},
-        lambda *a: adam(*a, decay=0.05, decoupled=True),
-    ),
-    "adagrad": ("Adagrad", {"weight_decay": 0.05, "initial_accumulator_value": 0.5}, adagrad),
-}
+CASES = FORMULAS
+OF_PYTORCH = [name for name, (kind, *_) in CASES.items() if kind not in BEYOND_PYTORCH]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -112,7 +60,7 @@ def test_steps_follow_the_formula(name):
         assert got == pytest.approx(want, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", OF_PYTORCH)
 def test_steps_follow_pytorch(name):
     torch = pytest.importorskip("torch")
     kind, settings, _ = CASES[name]
@@ -388,7 +336,7 @@ class TestState:
             optimizer.load_state_dict(state)
         assert self._as_lists(optimizer) == before
 
-    @pytest.mark.parametrize("name", CASES)
+    @pytest.mark.parametrize("name", OF_PYTORCH)
     def test_going_on_from_pytorchs_state(self, name):
         torch = pytest.importorskip("torch")
         kind, settings, _ = CASES[name]

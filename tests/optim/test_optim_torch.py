@@ -195,19 +195,6 @@ def test_rprop_refuses(settings: dict, text: str) -> None:
         optim.Rprop([tw.zeros(2, requires_grad=True)], **settings)
 
 
-def test_lion_follows_its_paper() -> None:
-    param = tw.asarray(start()[0]).requires_grad_()
-    optimizer = optim.Lion([param], lr=0.01, betas=(0.9, 0.99), weight_decay=0.1)
-    x, m = start()[0], np.zeros(SHAPES[0])
-    for number in range(STEPS):
-        (g,) = gradient([x], number)
-        param.grad = tw.asarray(g)
-        optimizer.step()
-        x = x - 0.01 * (np.sign(0.9 * m + 0.1 * g) + 0.1 * x)
-        m = 0.99 * m + 0.01 * g
-    np.testing.assert_allclose(param.detach().numpy(), x, rtol=1e-12)
-
-
 def test_a_closure_computes_the_loss() -> None:
     x = tw.asarray([2.0]).requires_grad_()
     optimizer = optim.SGD([x], lr=0.25)

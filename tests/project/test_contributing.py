@@ -41,6 +41,7 @@ class Recipe:
     files: Mapping[str, str] = field(default_factory=dict)
     rows: Mapping[str, str] = field(default_factory=dict)  # by table
     record: tuple[str, str, str] = ("", "", "")  # file of tests/cases/ops, the line above, the text
+    more: tuple[tuple[str, str], ...] = ()  # the same file: lines above, texts
 
     def touched(self) -> set[str]:
         return {*self.files, *self.rows, f"tests/cases/ops/{self.record[0]}"}
@@ -56,7 +57,8 @@ class Recipe:
                 assert at, f"{path} has no {macro}"
                 (copy / path).write_text(f"{text[: at.start()]}{row}\n{text[at.start() :]}")
         file, above, text = self.record
-        insert(copy / "tests/cases/ops" / file, above, text)
+        for line, each in ((above, text), *self.more):
+            insert(copy / "tests/cases/ops" / file, line, each)
 
 
 def insert(path: Path, behind: str, text: str) -> None:
@@ -139,8 +141,14 @@ RECIPES = (
     ),
     Recipe(
         "signum_step",
+        files={"src/tilewright/optim/signum.py": block('"""Signum.')},
         rows={"core/problems/updates.inc": block("TW_UPDATE")},
         record=("updates.py", "OPS = {", '\n    "signum_step": (1, {"momentum": 0.75}),'),
+        more=(
+            ("import math\n", f"\n\n{block('def signum')}\n"),
+            ("FORMULAS = {", '\n    "signum": ("Signum", {"momentum": 0.75}, signum),'),
+            ("BEYOND_PYTORCH = (", '"Signum", '),
+        ),
     ),
     Recipe(
         "squared_distance",
@@ -276,22 +284,22 @@ def run(
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=OPS)
 def test_an_op_touches_few_files(recipe: Recipe) -> None:
-    """A row and a record; else the op's file and its kernels' header, their lists, and a record."""
+    """A row and a record, or an optimizer's class; else the op's file, its kernels' header, lists."""
     lists = {"core/ops/engine/ops.inc", "core/cpu/isa/families.inc"}
+    rooms = {str(Path(path).parent) for path in recipe.files}
+    if rooms == {"src/tilewright/optim"}:
+        assert len(recipe.touched()) == 3
+        return
     assert len(recipe.touched()) <= (5 if recipe.files else 2)
     assert not recipe.files or set(recipe.rows) <= lists
-    assert {Path(path).parent for path in recipe.files} <= {
-        Path("core/ops/reduce"),
-        Path("core/ops/normalization"),
-        Path("core/cpu/normalization"),
-    }
+    assert rooms <= {"core/ops/reduce", "core/ops/normalization", "core/cpu/normalization"}
 
 
 # Tests that cover an op because it is listed, by file, and names of those that walk whole lists,
 # or of files whose tests all do.
 COVERED_BY = """
     test_op_tables test_records test_op_laws test_docstrings test_forced_kernels test_steps
-    test_gpu_records test_architecture test_arguments
+    test_gpu_records test_architecture test_arguments test_optim
 """
 WALKS = """
     every_row every_op every_function every_kernel every_step every_body every_record stub tree
@@ -314,6 +322,10 @@ for f in (tw.cube, tw.unit_rows, tw.geometric_mean, lambda x: tw.squared_distanc
 p, g, s = tw.ones((3,)), tw.full((3,), 2.0), tw.zeros((3,))
 tw.signum_step([p], [g], [s], step=1, lr=0.5, momentum=0.75)
 assert (s.tolist(), p.tolist()) == ([0.5] * 3, [0.5] * 3)
+optimizer = tw.optim.Signum([p.requires_grad_()], lr=0.25, momentum=0.5)
+p.grad = g
+optimizer.step()
+assert p.tolist() == [0.25] * 3 and "momentum_buffer" in optimizer.state[p]
 
 assert "mine" in tw.kernels.names("unit_rows")
 with tw.explain() as report:
@@ -340,7 +352,7 @@ def test_recipes_give_ops_that_are_documented_tested_and_right(tmp_path: Path) -
     for name in OPS:
         assert f"def {name}(" in stub
     run([sys.executable, "-c", BEHAVIOUR], in_copy(tmp_path))
-    options = ["-q", "-p", "no:cacheprovider", "-k", " or ".join([*OPS, *WALKS.split()])]
+    options = ["-q", "-p", "no:cacheprovider", "-k", " or ".join([*OPS, "Signum", *WALKS.split()])]
     files = [next(tmp_path.glob(f"tests/**/{name}.py")) for name in COVERED_BY.split()]
     out = run([sys.executable, "-m", "pytest", *options, *files], in_copy(tmp_path), cwd=tmp_path)
     assert int(re.findall(r"(\d+) passed", out)[0]) > 150, out

@@ -1,4 +1,4 @@
-"""PyTorch's names of arguments, for functions written in Python."""
+"""Other libraries' names of arguments, for functions written in Python."""
 
 from __future__ import annotations
 
@@ -6,39 +6,31 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+from tilewright import _core
 
-_SAME = {"dim": "axis", "keepdim": "keepdims", "steps": "num", "end": "stop", "dims": "axes"}
-# What PyTorch calls the second argument where it is not `other`.
-_SECOND = {
-    "addbmm": "batch1", "addmv": "mat", "addr": "vec1", "baddbmm": "batch1", "bmm": "mat2",
-    "dot": "tensor", "histogram": "bins", "matrix_power": "n", "mm": "mat2", "mv": "vec",
-    "outer": "vec2",
-}  # fmt: skip
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def other_names(function: _Function) -> _Function:
-    """Takes `dim`, `keepdim`, ... for ours, `input` for the first and `other` for the second.
+    """Takes `dim`, `input`, ... for our names of arguments, as the engine's functions do.
 
     Arguments that are positional only in the Array API are taken by these names as well.
     """
     code = function.__code__
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    names = {other: ours for other, ours in _SAME.items() if ours in own and other not in own}
-    places: dict[str, int] = {}  # of arguments that have no name but these
-    for place, other in enumerate(("input", _SECOND.get(function.__name__, "other"))):
-        if other in own[code.co_posonlyargcount :] or place >= code.co_argcount:
-            continue
-        if place < code.co_posonlyargcount:
-            places[other] = place
-        else:
-            names[other] = own[place]
-
-    others = names.keys() | places.keys()
+    others: dict[str, str] = _core._other_arguments(function.__name__, own, code.co_posonlyargcount)
+    places = {  # of arguments that have no name but these, in their order
+        other: place
+        for place, ours in enumerate(own[: code.co_posonlyargcount])
+        for other in others
+        if others[other] == ours
+    }
+    names = {other: ours for other, ours in others.items() if other not in places}
+    taken = frozenset(others)
 
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
-        if others.isdisjoint(keywords):  # a call that uses none pays little
+        if taken.isdisjoint(keywords):  # a call that uses none pays little
             return function(*args, **keywords)
         for other in names.keys() & keywords.keys():
             ours = names[other]
@@ -57,4 +49,5 @@ def other_names(function: _Function) -> _Function:
                 args = (*args, keywords.pop(other))
         return function(*args, **keywords)
 
+    call.other_arguments = others  # type: ignore[attr-defined]  # as the engine's functions have it
     return call  # type: ignore[return-value]

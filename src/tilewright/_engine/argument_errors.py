@@ -35,7 +35,7 @@ def refusal(
     else:
         del parameters["self"]
         args = args[1:]
-    fault = _count_fault(parameters, args, keywords)
+    fault = _count_fault(name, parameters, args, keywords)
     bound = _bound(parameters, args, keywords)
     if fault is None:
         fault = _type_fault(parameters, bound)
@@ -106,12 +106,15 @@ def _python_text(annotation: Any) -> str:
 
 
 def _count_fault(
-    parameters: Mapping[str, _Parameter], args: Sequence[Any], keywords: Mapping[str, Any]
+    name: str,
+    parameters: Mapping[str, _Parameter],
+    args: Sequence[Any],
+    keywords: Mapping[str, Any],
 ) -> str | None:
-    named = [p for p in parameters.values() if _takes_keyword(p)]
+    named = [p.name for p in parameters.values() if _takes_keyword(p)]
     for keyword in keywords:
-        if keyword not in {p.name for p in named}:
-            return _unexpected(keyword, [p.name for p in named])
+        if keyword not in named:
+            return _unexpected(keyword, named, _core._other_arguments(name, list(parameters)))
     positional = [
         p.name
         for p in parameters.values()
@@ -138,9 +141,9 @@ def _takes_keyword(p: _Parameter) -> bool:
     return p.kind in (_Parameter.POSITIONAL_OR_KEYWORD, _Parameter.KEYWORD_ONLY)
 
 
-def _unexpected(keyword: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(keyword, known, n=1)
-    if near:
+def _unexpected(keyword: str, known: list[str], others: Iterable[str]) -> str:
+    near = difflib.get_close_matches(keyword, known, 1)
+    if near := near or difflib.get_close_matches(keyword, others, 1):
         return f"unexpected argument '{keyword}'; did you mean '{near[0]}'?"
     takes = f"it takes {', '.join(known)}" if known else "it takes no arguments by name"
     return f"unexpected argument '{keyword}'; {takes}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tilewright import _core
 from tilewright._core import Tensor
 
 
@@ -32,15 +33,7 @@ class Absent:
         raise AttributeError(f"Tensor has no attribute {self.name!r}: {self.remedy}")
 
 
-_OF_PAIRS = "max, min, sort and median give one tensor here, and with dim= values and indices, "
-ABSENT = {
-    "values": _OF_PAIRS + "which are the tensor itself otherwise",
-    "indices": _OF_PAIRS + "argmax, argmin and argsort the indices",
-    "equal": "for one truth write bool((x == y).all()), for each element x == y or x.eq(y)",
-    "repeat": "tile repeats the whole tensor as PyTorch's repeat does, repeat_interleave each "
-    "element as NumPy's",
-    "take": "index_select, take_along_axis or x.reshape(-1)[indices]; tw.take is the Array API's",
-}
+ABSENT: dict[str, str] = _core._remedies("Tensor")
 
 
 def _deep_copy(x: Tensor, memo: dict[int, Any]) -> Tensor:

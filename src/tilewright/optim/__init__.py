@@ -1,6 +1,9 @@
 """Optimisers: each step is one native kernel over all parameters of a group."""
 
+# Made by tools/make_stub.py from the modules beside it.
+
 from tilewright.optim import lr_scheduler, swa_utils
+from tilewright.optim.adabelief import AdaBelief
 from tilewright.optim.adadelta import Adadelta
 from tilewright.optim.adafactor import Adafactor
 from tilewright.optim.adagrad import Adagrad
@@ -23,6 +26,7 @@ __all__ = [
     "EMA",
     "LBFGS",
     "SGD",
+    "AdaBelief",
     "Adadelta",
     "Adafactor",
     "Adagrad",

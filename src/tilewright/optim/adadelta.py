@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Optimizer
-from tilewright.optim.settings import Group, check_flag, check_not_negative, check_number
+from tilewright.optim.fused import OF_ROW, FusedOptimizer
+from tilewright.optim.settings import Group
 
 
-class Adadelta(Optimizer):
+class Adadelta(FusedOptimizer):
     """Steps as large as a running mean of the steps so far, by that of the gradients.
 
     Source: M. Zeiler, "ADADELTA: an adaptive learning rate method" (2012).
@@ -27,54 +26,25 @@ class Adadelta(Optimizer):
     0.9968
     """
 
+    rows = ("adadelta_step",)
+    signed = ("rho",)
+
     def __init__(
         self,
         params: Iterable[Tensor] | Iterable[Group],
         lr: float = 1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0.0,
+        rho: float = OF_ROW,
+        eps: float = OF_ROW,
+        weight_decay: float = OF_ROW,
         *,
-        maximize: bool = False,
+        maximize: bool = OF_ROW,
         foreach: bool | None = None,
         capturable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def check_group(self, group: Group) -> None:
-        check_not_negative("Adadelta", group, "lr", "eps", "weight_decay")
-        check_number("Adadelta", "rho", group["rho"])
+        super().check_group(group)
         if not 0 <= group["rho"] <= 1:
             raise ValueError(f"Adadelta: rho lies in [0, 1], got {group['rho']}")
-        check_flag("Adadelta", group, "maximize")
-
-    def state_names(self, group: Group) -> tuple[str, ...]:
-        return ("square_avg", "acc_delta")
-
-    def update(
-        self,
-        group: Group,
-        params: list[Tensor],
-        grads: list[Tensor],
-        state: dict[str, list[Tensor]],
-        step: int,
-    ) -> None:
-        tw._core.adadelta_step(
-            params,
-            grads,
-            *state.values(),
-            step=step,
-            lr=group["lr"],
-            rho=group["rho"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Optimizer, state_dtype
-from tilewright.optim.settings import Group, check_flag, check_not_negative
+from tilewright.optim.fused import OF_ROW, FusedOptimizer
+from tilewright.optim.optimizer import state_dtype
+from tilewright.optim.settings import Group
 
 
-class Adagrad(Optimizer):
+class Adagrad(FusedOptimizer):
     """x -= lr / (1 + (step - 1) · lr_decay) · g / (sqrt(sum of g²) + eps).
 
     Source: Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and
@@ -28,57 +29,23 @@ class Adagrad(Optimizer):
     0.5
     """
 
+    rows = ("adagrad_step",)
+
     def __init__(
         self,
         params: Iterable[Tensor] | Iterable[Group],
         lr: float = 1e-2,
-        lr_decay: float = 0.0,
-        weight_decay: float = 0.0,
+        lr_decay: float = OF_ROW,
+        weight_decay: float = OF_ROW,
         initial_accumulator_value: float = 0.0,
-        eps: float = 1e-10,
+        eps: float = OF_ROW,
         *,
-        maximize: bool = False,
+        maximize: bool = OF_ROW,
         foreach: bool | None = None,
         fused: bool | None = None,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "eps": eps,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
-
-    def check_group(self, group: Group) -> None:
-        names = ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
-        check_not_negative("Adagrad", group, *names)
-        check_flag("Adagrad", group, "maximize")
-
-    def state_names(self, group: Group) -> tuple[str, ...]:
-        return ("sum",)
+        super().__init__(params, locals())
 
     def new_state(self, name: str, group: Group, param: Tensor) -> Tensor:
         value = group["initial_accumulator_value"]
         return tw.full(param.shape, value, dtype=state_dtype(param), device=param.device)
-
-    def update(
-        self,
-        group: Group,
-        params: list[Tensor],
-        grads: list[Tensor],
-        state: dict[str, list[Tensor]],
-        step: int,
-    ) -> None:
-        tw._core.adagrad_step(
-            params,
-            grads,
-            state["sum"],
-            step=step,
-            lr=group["lr"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            lr_decay=group["lr_decay"],
-            maximize=group["maximize"],
-        )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Optimizer
-from tilewright.optim.settings import Group, check_betas, check_flag, check_not_negative
+from tilewright.optim.fused import OF_ROW, FusedOptimizer, Row
+from tilewright.optim.settings import Group
 
 
-class Adam(Optimizer):
+class Adam(FusedOptimizer):
     """Steps scaled by running means of the gradient and its square, with bias correction.
 
     `weight_decay` is added to the gradient, or shrinks the parameter directly where
@@ -30,65 +29,27 @@ class Adam(Optimizer):
     0.5
     """
 
+    rows = ("adam_step", "amsgrad_step")
+
     def __init__(
         self,
         params: Iterable[Tensor] | Iterable[Group],
         lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
+        betas: tuple[float, float] = OF_ROW,
+        eps: float = OF_ROW,
+        weight_decay: float = OF_ROW,
         amsgrad: bool = False,
         *,
-        maximize: bool = False,
-        decoupled_weight_decay: bool = False,
+        maximize: bool = OF_ROW,
+        decoupled_weight_decay: bool = OF_ROW,
         foreach: bool | None = None,
         capturable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
-    def check_group(self, group: Group) -> None:
-        name = type(self).__name__
-        check_not_negative(name, group, "lr", "eps", "weight_decay")
-        check_betas(name, group)
-        check_flag(name, group, "amsgrad", "maximize", "decoupled_weight_decay")
-
-    def state_names(self, group: Group) -> tuple[str, ...]:
-        names = ("exp_avg", "exp_avg_sq")
-        return (*names, "max_exp_avg_sq") if group["amsgrad"] else names
-
-    def update(
-        self,
-        group: Group,
-        params: list[Tensor],
-        grads: list[Tensor],
-        state: dict[str, list[Tensor]],
-        step: int,
-    ) -> None:
-        beta1, beta2 = group["betas"]
-        update = tw._core.amsgrad_step if group["amsgrad"] else tw._core.adam_step
-        update(
-            params,
-            grads,
-            *state.values(),
-            step=step,
-            lr=group["lr"],
-            beta1=beta1,
-            beta2=beta2,
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            decoupled=group["decoupled_weight_decay"],
-            maximize=group["maximize"],
-        )
+    def row_of(self, group: Group) -> Row:
+        return self._rows[bool(group["amsgrad"])]
 
 
 class AdamW(Adam):
@@ -110,12 +71,12 @@ class AdamW(Adam):
         self,
         params: Iterable[Tensor] | Iterable[Group],
         lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
+        betas: tuple[float, float] = OF_ROW,
+        eps: float = OF_ROW,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
         *,
-        maximize: bool = False,
+        maximize: bool = OF_ROW,
         foreach: bool | None = None,
         capturable: bool = False,
         fused: bool | None = None,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Optimizer
-from tilewright.optim.settings import Group, check_betas, check_flag, check_not_negative
+from tilewright.optim.fused import OF_ROW, FusedOptimizer
+from tilewright.optim.settings import Group
 
 
-class Adamax(Optimizer):
+class Adamax(FusedOptimizer):
     """Adam whose scale is the largest decayed gradient instead of the mean square.
 
     Source: D. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.
@@ -27,54 +26,19 @@ class Adamax(Optimizer):
     0.5
     """
 
+    rows = ("adamax_step",)
+
     def __init__(
         self,
         params: Iterable[Tensor] | Iterable[Group],
         lr: float = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
+        betas: tuple[float, float] = OF_ROW,
+        eps: float = OF_ROW,
+        weight_decay: float = OF_ROW,
         *,
-        maximize: bool = False,
+        maximize: bool = OF_ROW,
         foreach: bool | None = None,
         capturable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
-
-    def check_group(self, group: Group) -> None:
-        check_not_negative("Adamax", group, "lr", "eps", "weight_decay")
-        check_betas("Adamax", group)
-        check_flag("Adamax", group, "maximize")
-
-    def state_names(self, group: Group) -> tuple[str, ...]:
-        return ("exp_avg", "exp_inf")
-
-    def update(
-        self,
-        group: Group,
-        params: list[Tensor],
-        grads: list[Tensor],
-        state: dict[str, list[Tensor]],
-        step: int,
-    ) -> None:
-        beta1, beta2 = group["betas"]
-        tw._core.adamax_step(
-            params,
-            grads,
-            *state.values(),
-            step=step,
-            lr=group["lr"],
-            beta1=beta1,
-            beta2=beta2,
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )
+        super().__init__(params, locals())

@@ -7,11 +7,12 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Optimizer, alike
-from tilewright.optim.settings import Group, check_finite, check_flag, check_not_negative
+from tilewright.optim.fused import OF_ROW, FusedOptimizer
+from tilewright.optim.optimizer import alike
+from tilewright.optim.settings import Group
 
 
-class ASGD(Optimizer):
+class ASGD(FusedOptimizer):
     """Stochastic gradient descent whose steps shrink, and the mean of the parameters it came by.
 
     A step goes eta along the gradient, and shrinks x by lambd · eta. The state "eta" begins as lr
@@ -33,39 +34,29 @@ class ASGD(Optimizer):
     0.5
     """
 
+    rows = ("asgd_step",)
     numbers = ("eta", "mu")
+    signed = ("alpha", "t0")
+    adjusted = ("lr", "t0")
 
     def __init__(
         self,
         params: Iterable[Tensor] | Iterable[Group],
         lr: float = 1e-2,
-        lambd: float = 1e-4,
+        lambd: float = OF_ROW,
         alpha: float = 0.75,
-        t0: float = 1e6,
-        weight_decay: float = 0.0,
+        t0: float = OF_ROW,
+        weight_decay: float = OF_ROW,
         *,
-        maximize: bool = False,
+        maximize: bool = OF_ROW,
         foreach: bool | None = None,
         capturable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
-
-    def check_group(self, group: Group) -> None:
-        check_not_negative("ASGD", group, "lr", "lambd", "weight_decay")
-        check_finite("ASGD", group, "alpha", "t0")
-        check_flag("ASGD", group, "maximize")
+        super().__init__(params, locals())
 
     def state_names(self, group: Group) -> tuple[str, ...]:
-        return ("ax", "eta", "mu")
+        return ("ax", "eta", "mu")  # PyTorch's names
 
     def new_state(self, name: str, group: Group, param: Tensor) -> Any:
         firsts = {"eta": float(group["lr"]), "mu": 1.0}
@@ -86,19 +77,13 @@ class ASGD(Optimizer):
         state: dict[str, list[Any]],
         step: int,
     ) -> None:
-        lr, lambd, t0 = group["lr"], group["lambd"], group["t0"]
+        (row,), t0 = self._rows, group["t0"]
         numbers = list(zip(state["eta"], state["mu"], strict=True))
-        for (eta, mu), columns in alike(numbers, params, grads, state["ax"]):
-            tw._core.asgd_step(
-                *columns,
-                step=step,
-                lr=eta,
-                lambd=lambd,
-                t0=t0 if mu == _share(step - 1, t0) else step - 1 - 1 / mu,
-                weight_decay=group["weight_decay"],
-                maximize=group["maximize"],
-            )
-        state["eta"][:] = [lr / (1 + lambd * lr * step) ** group["alpha"]] * len(params)
+        for (eta, mu), (p, g, ax) in alike(numbers, params, grads, state["ax"]):
+            now = t0 if mu == _share(step - 1, t0) else step - 1 - 1 / mu
+            row.step(group, step, p, g, {row.states[0]: ax}, lr=eta, t0=now)
+        shrunk = 1 + group["lambd"] * group["lr"] * step
+        state["eta"][:] = [group["lr"] / shrunk ** group["alpha"]] * len(params)
         state["mu"][:] = [_share(step, t0)] * len(params)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Optimizer, alike
-from tilewright.optim.settings import Group, check_betas, check_flag, check_not_negative
+from tilewright.optim.fused import OF_ROW, FusedOptimizer
+from tilewright.optim.optimizer import alike
+from tilewright.optim.settings import Group
 
 
-class NAdam(Optimizer):
+class NAdam(FusedOptimizer):
     """Adam with Nesterov's momentum, whose strength grows by `momentum_decay`.
 
     The state "mu_product" is the product of the momenta of all steps so far.
@@ -29,41 +29,25 @@ class NAdam(Optimizer):
     0.4718
     """
 
+    rows = ("nadam_step",)
     numbers = ("mu_product",)
 
     def __init__(
         self,
         params: Iterable[Tensor] | Iterable[Group],
         lr: float = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False,
+        betas: tuple[float, float] = OF_ROW,
+        eps: float = OF_ROW,
+        weight_decay: float = OF_ROW,
+        momentum_decay: float = OF_ROW,
+        decoupled_weight_decay: bool = OF_ROW,
         *,
-        maximize: bool = False,
+        maximize: bool = OF_ROW,
         foreach: bool | None = None,
         capturable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
-
-    def check_group(self, group: Group) -> None:
-        check_not_negative("NAdam", group, "lr", "eps", "weight_decay", "momentum_decay")
-        check_betas("NAdam", group)
-        check_flag("NAdam", group, "decoupled_weight_decay", "maximize")
-
-    def state_names(self, group: Group) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq", "mu_product")
+        super().__init__(params, locals())
 
     def new_state(self, name: str, group: Group, param: Tensor) -> Any:
         return 1.0 if name == "mu_product" else super().new_state(name, group, param)
@@ -76,22 +60,10 @@ class NAdam(Optimizer):
         state: dict[str, list[Any]],
         step: int,
     ) -> None:
-        beta1, beta2 = group["betas"]
+        row = self.row_of(group)
+        mean, square = row.states
         products = state["mu_product"]
-        means = state["exp_avg"], state["exp_avg_sq"]
-        for product, columns in alike(products, params, grads, *means):
-            tw._core.nadam_step(
-                *columns,
-                step=step,
-                lr=group["lr"],
-                beta1=beta1,
-                beta2=beta2,
-                eps=group["eps"],
-                weight_decay=group["weight_decay"],
-                momentum_decay=group["momentum_decay"],
-                decoupled=group["decoupled_weight_decay"],
-                maximize=group["maximize"],
-                mu_product=product,
-            )
-        momentum = beta1 * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
+        for product, (p, g, m, v) in alike(products, params, grads, state[mean], state[square]):
+            row.step(group, step, p, g, {mean: m, square: v}, mu_product=product)
+        momentum = group["betas"][0] * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
         products[:] = [product * momentum for product in products]

@@ -16,7 +16,7 @@ from tilewright.optim.settings import Group, check_names
 
 _DTYPES = (tw.float16, tw.bfloat16, tw.float32, tw.float64)
 # What PyTorch's groups hold beside ours: ways of computing, which change no result here.
-_TORCH_WAYS = frozenset(("foreach", "fused", "capturable", "differentiable"))
+TORCH_WAYS = frozenset(("foreach", "fused", "capturable", "differentiable"))
 State = dict[str, Any]
 
 
@@ -314,7 +314,7 @@ class Optimizer(HookedOptimizer):
         return {
             name: value
             for name, value in group.items()
-            if name in self.defaults or name not in _TORCH_WAYS
+            if name in self.defaults or name not in TORCH_WAYS
         }
 
     def _loaded(

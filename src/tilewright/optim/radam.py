@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Optimizer
-from tilewright.optim.settings import Group, check_betas, check_flag, check_not_negative
+from tilewright.optim.fused import OF_ROW, FusedOptimizer
+from tilewright.optim.settings import Group
 
 
-class RAdam(Optimizer):
+class RAdam(FusedOptimizer):
     """Adam that takes steps of momentum alone until the mean square can be trusted.
 
     Source: Liu et al., "On the variance of the adaptive learning rate and beyond", ICLR 2020.
@@ -27,57 +26,20 @@ class RAdam(Optimizer):
     0.5
     """
 
+    rows = ("radam_step",)
+
     def __init__(
         self,
         params: Iterable[Tensor] | Iterable[Group],
         lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        decoupled_weight_decay: bool = False,
+        betas: tuple[float, float] = OF_ROW,
+        eps: float = OF_ROW,
+        weight_decay: float = OF_ROW,
+        decoupled_weight_decay: bool = OF_ROW,
         *,
-        maximize: bool = False,
+        maximize: bool = OF_ROW,
         foreach: bool | None = None,
         capturable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
-
-    def check_group(self, group: Group) -> None:
-        check_not_negative("RAdam", group, "lr", "eps", "weight_decay")
-        check_betas("RAdam", group)
-        check_flag("RAdam", group, "decoupled_weight_decay", "maximize")
-
-    def state_names(self, group: Group) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq")
-
-    def update(
-        self,
-        group: Group,
-        params: list[Tensor],
-        grads: list[Tensor],
-        state: dict[str, list[Tensor]],
-        step: int,
-    ) -> None:
-        beta1, beta2 = group["betas"]
-        tw._core.radam_step(
-            params,
-            grads,
-            *state.values(),
-            step=step,
-            lr=group["lr"],
-            beta1=beta1,
-            beta2=beta2,
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            decoupled=group["decoupled_weight_decay"],
-            maximize=group["maximize"],
-        )
+        super().__init__(params, locals())

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Optimizer
-from tilewright.optim.settings import Group, check_flag, check_not_negative
-
-# By whether it is centered and has momentum.
-_UPDATES: dict[tuple[bool, bool], Callable[..., None]] = {
-    (False, False): tw._core.rmsprop_step,
-    (False, True): tw._core.rmsprop_momentum_step,
-    (True, False): tw._core.rmsprop_centered_step,
-    (True, True): tw._core.rmsprop_centered_momentum_step,
-}
+from tilewright.optim.fused import OF_ROW, FusedOptimizer, Row
+from tilewright.optim.settings import Group
 
 
-class RMSprop(Optimizer):
+class RMSprop(FusedOptimizer):
     """Steps by the gradient over the root of a running mean of its square.
 
     `centered` takes the variance instead of the mean square. Source: G. Hinton, "Neural networks
@@ -37,53 +28,29 @@ class RMSprop(Optimizer):
     0.5
     """
 
+    rows = (
+        "rmsprop_step",
+        "rmsprop_momentum_step",
+        "rmsprop_centered_step",
+        "rmsprop_centered_momentum_step",
+    )
+
     def __init__(
         self,
         params: Iterable[Tensor] | Iterable[Group],
         lr: float = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
+        alpha: float = OF_ROW,
+        eps: float = OF_ROW,
+        weight_decay: float = OF_ROW,
         momentum: float = 0.0,
         centered: bool = False,
         *,
-        maximize: bool = False,
+        maximize: bool = OF_ROW,
         foreach: bool | None = None,
         capturable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "alpha": alpha,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "centered": centered,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
-    def check_group(self, group: Group) -> None:
-        check_not_negative("RMSprop", group, "lr", "alpha", "eps", "weight_decay", "momentum")
-        check_flag("RMSprop", group, "centered", "maximize")
-
-    def state_names(self, group: Group) -> tuple[str, ...]:
-        centered = ("grad_avg",) if group["centered"] else ()
-        momentum = ("momentum_buffer",) if group["momentum"] else ()
-        return ("square_avg", *centered, *momentum)
-
-    def update(
-        self,
-        group: Group,
-        params: list[Tensor],
-        grads: list[Tensor],
-        state: dict[str, list[Tensor]],
-        step: int,
-    ) -> None:
-        settings = {
-            name: group[name] for name in ("lr", "alpha", "eps", "weight_decay", "maximize")
-        }
-        if group["momentum"]:
-            settings["momentum"] = group["momentum"]
-        update = _UPDATES[bool(group["centered"]), bool(group["momentum"])]
-        update(params, grads, *state.values(), step=step, **settings)
+    def row_of(self, group: Group) -> Row:
+        return self._rows[2 * bool(group["centered"]) + bool(group["momentum"])]

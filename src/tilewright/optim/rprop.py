@@ -6,11 +6,12 @@ from collections.abc import Iterable
 
 import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Optimizer, state_dtype
-from tilewright.optim.settings import Group, check_finite, check_flag, check_not_negative
+from tilewright.optim.fused import OF_ROW, FusedOptimizer
+from tilewright.optim.optimizer import state_dtype
+from tilewright.optim.settings import Group, check_finite
 
 
-class Rprop(Optimizer):
+class Rprop(FusedOptimizer):
     """Steps by the sign of the gradient, each element's as long as its signs have agreed.
 
     A step begins as `lr`, grows by etas[1] while the sign stays and shrinks by etas[0] where it
@@ -30,24 +31,24 @@ class Rprop(Optimizer):
     0.5
     """
 
+    rows = ("rprop_step",)
+
     def __init__(
         self,
         params: Iterable[Tensor] | Iterable[Group],
         lr: float = 1e-2,
-        etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50.0),
+        etas: tuple[float, float] = OF_ROW,
+        step_sizes: tuple[float, float] = OF_ROW,
         *,
-        maximize: bool = False,
+        maximize: bool = OF_ROW,
         foreach: bool | None = None,
         capturable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        defaults = {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize}
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def check_group(self, group: Group) -> None:
-        check_not_negative("Rprop", group, "lr")
-        check_flag("Rprop", group, "maximize")
+        super().check_group(group)
         for name in ("etas", "step_sizes"):
             pair = group[name]
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -58,32 +59,6 @@ class Rprop(Optimizer):
         if not 0 < minus < 1 < plus:
             raise ValueError(f"Rprop: etas lie in (0, 1) and above 1, got {group['etas']}")
 
-    def state_names(self, group: Group) -> tuple[str, ...]:
-        return ("prev", "step_size")
-
     def new_state(self, name: str, group: Group, param: Tensor) -> Tensor:
         value = group["lr"] if name == "step_size" else 0.0
         return tw.full(param.shape, value, dtype=state_dtype(param), device=param.device)
-
-    def update(
-        self,
-        group: Group,
-        params: list[Tensor],
-        grads: list[Tensor],
-        state: dict[str, list[Tensor]],
-        step: int,
-    ) -> None:
-        minus, plus = group["etas"]
-        smallest, largest = group["step_sizes"]
-        tw._core.rprop_step(
-            params,
-            grads,
-            *state.values(),
-            step=step,
-            lr=group["lr"],
-            eta_minus=minus,
-            eta_plus=plus,
-            smallest=smallest,
-            largest=largest,
-            maximize=group["maximize"],
-        )

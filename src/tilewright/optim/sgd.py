@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import tilewright as tw
 from tilewright import Tensor
-from tilewright.optim.optimizer import Optimizer
-from tilewright.optim.settings import Group, check_finite, check_flag, check_not_negative
+from tilewright.optim.fused import OF_ROW, FusedOptimizer, Row
+from tilewright.optim.settings import Group
 
 
-class SGD(Optimizer):
+class SGD(FusedOptimizer):
     """x -= lr · v, v = momentum · v + (1 - dampening) · (g + weight_decay · x); first v = g.
 
     Source of the Nesterov form: Sutskever et al., "On the importance of initialization and
@@ -30,6 +29,8 @@ class SGD(Optimizer):
     [0.5]
     """
 
+    rows = ("sgd_step", "momentum_step", "nesterov_step")
+    signed = ("dampening",)
     late = ("momentum_buffer",)
 
     def __init__(
@@ -37,33 +38,25 @@ class SGD(Optimizer):
         params: Iterable[Tensor] | Iterable[Group],
         lr: float = 1e-3,
         momentum: float = 0.0,
-        dampening: float = 0.0,
-        weight_decay: float = 0.0,
+        dampening: float = OF_ROW,
+        weight_decay: float = OF_ROW,
         nesterov: bool = False,
         *,
-        maximize: bool = False,
+        maximize: bool = OF_ROW,
         foreach: bool | None = None,
         fused: bool | None = None,
     ) -> None:
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, locals())
 
     def check_group(self, group: Group) -> None:
-        check_not_negative("SGD", group, "lr", "momentum", "weight_decay")
-        check_finite("SGD", group, "dampening")
-        check_flag("SGD", group, "nesterov", "maximize")
+        super().check_group(group)
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("SGD: nesterov needs a momentum above 0 and no dampening")
 
-    def state_names(self, group: Group) -> tuple[str, ...]:
-        return ("momentum_buffer",) if group["momentum"] else ()
+    def row_of(self, group: Group) -> Row:
+        if not group["momentum"]:
+            return self._rows[0]
+        return self._rows[2 if group["nesterov"] else 1]
 
     def steps_done(self, group: Group, states: list[dict[str, Any]]) -> list[Any]:
         """A parameter without a momentum begins, whatever steps it has done without."""
@@ -73,29 +66,3 @@ class SGD(Optimizer):
             if "momentum_buffer" in state and state["momentum_buffer"] is None:
                 del state["momentum_buffer"]
         return [state.get("step", 0) or 1 if "momentum_buffer" in state else 0 for state in states]
-
-    def update(
-        self,
-        group: Group,
-        params: list[Tensor],
-        grads: list[Tensor],
-        state: dict[str, list[Tensor]],
-        step: int,
-    ) -> None:
-        settings = {
-            "step": step,
-            "lr": group["lr"],
-            "weight_decay": group["weight_decay"],
-            "maximize": group["maximize"],
-        }
-        if not group["momentum"]:
-            return tw._core.sgd_step(params, grads, **settings)
-        update = tw._core.nesterov_step if group["nesterov"] else tw._core.momentum_step
-        update(
-            params,
-            grads,
-            state["momentum_buffer"],
-            momentum=group["momentum"],
-            dampening=group["dampening"],
-            **settings,
-        )

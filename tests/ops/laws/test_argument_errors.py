@@ -446,6 +446,8 @@ def test_documentation_names_what_exists() -> None:
     for path, text in texts.items():
         for match in dotted.finditer(text):
             names = match.group(1).strip(".").split(".")
+            if (ROOT / "src/tilewright" / "/".join(names)).with_suffix(".pyi").exists():
+                continue  # for type checkers alone
             value: Any = tw
             for i, name in enumerate(names):
                 if isinstance(value, types.ModuleType) and not hasattr(value, name):
