@@ -108,14 +108,14 @@ class Disk {
 
 class TierOnDisk final : public SpillTier {
  public:
-  TierOnDisk(std::shared_ptr<SpillTier> files, Disk& disk)
-      : files_(std::move(files)), disk_(disk) {}
+  TierOnDisk(std::shared_ptr<SpillTier> files, std::shared_ptr<Disk> disk)
+      : files_(std::move(files)), disk_(std::move(disk)) {}
   std::uint64_t write(const void* from, std::size_t bytes) override {
-    disk_.pass(Disk::write);
+    disk_->pass(Disk::write);
     return files_->write(from, bytes);
   }
   void read(std::uint64_t number, void* to, std::size_t bytes) const override {
-    disk_.pass(Disk::read);
+    disk_->pass(Disk::read);
     files_->read(number, to, bytes);
   }
   void remove(std::uint64_t number) const noexcept override { files_->remove(number); }
@@ -124,13 +124,13 @@ class TierOnDisk final : public SpillTier {
 
  private:
   const std::shared_ptr<SpillTier> files_;
-  Disk& disk_;
+  const std::shared_ptr<Disk> disk_;
 };
 
 class MemoryOverDisk final : public PoolMemory {
  public:
-  MemoryOverDisk(std::int64_t limit, const std::string& folder, Disk& disk)
-      : heap_(limit, folder), disk_(disk) {}
+  MemoryOverDisk(std::int64_t limit, const std::string& folder, std::shared_ptr<Disk> disk)
+      : heap_(limit, folder), disk_(std::move(disk)) {}
   std::int64_t charged(std::size_t bytes) const override { return heap_.charged(bytes); }
   Piece allocate(std::size_t bytes) override { return heap_.allocate(bytes); }
   void release(const Piece& piece, std::size_t bytes) noexcept override {
@@ -145,21 +145,23 @@ class MemoryOverDisk final : public PoolMemory {
 
  private:
   HeapMemory heap_;
-  Disk& disk_;
+  const std::shared_ptr<Disk> disk_;
 };
 
 // A pool whose blocks are of one MiB, with the number of each in its bytes.
 struct Scene {
   std::string folder = (fs::temp_directory_path() / "tilewright-test-XXXXXX").string();
-  Disk disk;
+  const std::shared_ptr<Disk> shared_disk = std::make_shared<Disk>();  // the last reader's
+  Disk& disk = *shared_disk;
   std::shared_ptr<QuotaPool> pool;
   std::vector<Block*> blocks;
 
   Scene(double quota_mib, int count) {
     CHECK(mkdtemp(folder.data()));
     const auto quota = static_cast<std::int64_t>(quota_mib * kMiB);
-    pool = QuotaPool::create(quota, true, std::make_unique<MemoryOverDisk>(quota, folder, disk),
-                             make_ledger(quota, true));
+    pool =
+        QuotaPool::create(quota, true, std::make_unique<MemoryOverDisk>(quota, folder, shared_disk),
+                          make_ledger(quota, true));
     for (int i = 0; i < count; ++i) {
       blocks.push_back(pool->allocate(kMiB));
       pool->use(*blocks.back());
