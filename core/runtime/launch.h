@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/base/frontend_lock.h"
+#include "core/base/thresholds.h"
 #include "core/memory/events.h"
 #include "core/runtime/device.h"
 #include "core/runtime/interruption.h"
@@ -13,7 +14,9 @@ namespace tw {
 
 // Giving the frontend's lock away costs about 50 ns: worth it from about 20 us of work, which are 1
 // MB, or twice as many operations.
-inline bool is_long(const Estimate& work) { return work.bytes > 1e6 || work.flops > 2e6; }
+inline bool is_long(const Estimate& work) {
+  return work.bytes > thresholds::kLongCallBytes || work.flops > thresholds::kLongCallFlops;
+}
 
 // Runs `run()` as the computation of one op. `describe(event)` fills in the event's texts and is
 // called only while ops are observed. A signal's handler may end what `makes_results` alone,
