@@ -521,37 +521,36 @@ TW_TEST(quota_pool_in_flight_a_forked_child_has_what_leaves_and_fetches_what_arr
 TW_TEST(quota_pool_in_flight_a_short_call_may_wait_for_its_operand) {
   const FrontendInstalled installed;
   Scene scene(1, 0);
-  constexpr std::int64_t kCount = 20'000;
   const BlockSourceGuard source(scene.pool.get());
-  Tensor x;
+  Tensor x, row;
   {
     const Frontend lock;
-    x = full({kCount}, 3.0, DType::float32);
-    for (int i = 0; i < 3; ++i) static_cast<void>(x + x);
+    x = full({100, 200}, 3.0, DType::float32);
+    row = full({200}, 1.0, DType::float32);
+    for (int i = 0; i < 3; ++i) static_cast<void>(x + row);
   }
   CHECK(scene.pool->spill_all() > 0);
   scene.disk.hold(Disk::read);
   std::thread caller([&] {
     const BlockSourceGuard own(scene.pool.get());
     const Frontend lock;
-    const Tensor y = x + x;
+    const Tensor y = x + row;
     Access at;
-    CHECK_EQ(at.as<float>(y)[kCount - 1], 6.0f);
-    CHECK_EQ(y.shape()[0], kCount);
+    CHECK_EQ(y.shape()[0], 100);
+    CHECK_EQ(at.as<float>(y)[100 * 200 - 1], 4.0f);
   });
   scene.disk.wait_for(Disk::read, 1);
   {
     const BlockSourceGuard outside(nullptr);
     const Frontend lock;
-    for (std::int64_t n = 1; n <= 2000; ++n) {
-      const Tensor a = full({n}, 1.0, DType::float32);
-      static_cast<void>(a * a);
-    }
+    const Tensor two = full({2}, 2.0, DType::float32);
+    for (std::int64_t n = 1; n <= 3000; ++n)
+      static_cast<void>(full({n, 2}, 1.0, DType::float32) * two);
   }
   scene.disk.let_go(Disk::read);
   caller.join();
   const Frontend lock;
-  x = Tensor();
+  x = row = Tensor();
 }
 
 }  // namespace tw
