@@ -85,8 +85,8 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   static Managed& managed(Block& block);
   bool may_leave(const Managed& block) const;
   Managed* new_block();
-  // Called with the lock held. Those that are given it free it for a while, where they copy or wait
-  // or what they are said to.
+  // Called with the lock held; what takes it frees it for a while, to copy, to wait, or to remove
+  // copies.
   void step(Managed& block, Residence to);
   void put_away(Managed& block);
   bool make_room(Lock& lock, std::int64_t bytes);
