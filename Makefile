@@ -92,7 +92,7 @@ test-sanitized: $(VENV)/.tools  ## the C++ core under address and undefined-beha
 # Kernels run without locks: one instruction set will do.
 test-races: $(VENV)/.tools  ## the core's memory, threads, modes, transfers and scheduler under the thread sanitizer
 	$(call build_core_tests,$(call sanitize,thread) -DTW_ISAS=scalar \
-	  '-DTW_TESTS=pool;quota_pool;scratch;thread_pool;interruption;transfer;scheduler;modes;matmul;split;reduce;convolution_shapes',build/races)
+	  '-DTW_TESTS=pool;quota_pool;blocks_in_flight;scratch;thread_pool;interruption;transfer;scheduler;modes;matmul;split;reduce;convolution_shapes',build/races)
 	build/races/tilewright_tests pool threads interruption transfer scheduler modes
 
 cross_arm64 = -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \

@@ -25,7 +25,7 @@ set(TW_CORE_GROUPS
   "cpu/reduce/overflowing_norms cpu/reduce/lowering cpu/optim/steps"
   "memory/arena base/scalar memory/ledger memory/regions runtime/device autograd/node memory/pool"
   "memory/events runtime/mode_changes autograd/anomaly base/dtype tensor/hooks runtime/op tensor/access"
-  "autograd/user_function tensor/storage autograd/planner runtime/warning runtime/launch")
+  "autograd/user_function tensor/storage autograd/planner runtime/warning")
 # Records, what prepares the launches of a GPU, and what programs ask for now and then: with -O1.
 set(TW_COLD_CORE_GROUPS
   "ops/pointwise/activation ops/shape/rearrange ops/sequence/attention ops/matmul/bilinear ops/order/bins

@@ -1,6 +1,6 @@
 #include "binding/engine/ledger.h"
 
-#include <thread>
+#include <mutex>
 #include <unordered_map>
 
 #include "binding/tensor/casters.h"
@@ -27,15 +27,21 @@ class LedgerFace {
   std::vector<std::uint64_t> cold() { return keys(ledger_->cold()); }
   void add(std::uint64_t key, std::int64_t bytes) {
     Entry& entry = *entries_.emplace(key, std::make_unique<Entry>()).first->second;
-    static_cast<LedgerEntry&>(entry) = {bytes};
+    static_cast<LedgerEntry&>(entry) = {bytes, 0, Residence::resident};
     entry.key = key;
     ledger_->add(entry);
   }
   void use(std::uint64_t key) { ledger_->use(of(key)); }
   void pin(std::uint64_t key) { ledger_->pin(of(key)); }
   void unpin(std::uint64_t key) { ledger_->unpin(of(key)); }
-  void spill(std::uint64_t key) { ledger_->spill(of(key)); }
-  void restore(std::uint64_t key) { ledger_->restore(of(key)); }
+  void spill(std::uint64_t key) {
+    ledger_->spill(of(key));
+    of(key).residence = Residence::away;
+  }
+  void restore(std::uint64_t key) {
+    ledger_->restore(of(key));
+    of(key).residence = Residence::resident;
+  }
   void remove(std::uint64_t key) {
     ledger_->remove(of(key));
     entries_.erase(key);
@@ -57,76 +63,134 @@ class LedgerFace {
   std::unordered_map<std::uint64_t, std::unique_ptr<Entry>> entries_;
 };
 
-// A ledger written in Python; a block's key there is the address of its entry.
-class PythonLedger final : public Ledger {
+// The native ledger beside the one in Python. It is called under the lock of its pool, where Python
+// cannot be: so it decides, and notes what it was told and what it said. `compare` tells the other
+// the same, which must say the same. A block's key there is the address of its entry.
+class ComparedLedger final : public Ledger {
  public:
-  explicit PythonLedger(nb::object ledger) : ledger_(std::move(ledger)) {}
-  ~PythonLedger() override {
+  ComparedLedger(nb::object reference, std::int64_t quota_bytes, bool may_spill)
+      : ledger_(make_ledger(quota_bytes, may_spill)), reference_(std::move(reference)) {}
+  ~ComparedLedger() override {
     nb::gil_scoped_acquire lock;
-    ledger_.reset();
+    reference_.reset();
   }
   std::vector<LedgerEntry*> make_room(std::int64_t bytes) override {
-    nb::gil_scoped_acquire lock;
     try {
-      return blocks(ledger_.attr("make_room")(bytes));
-    } catch (nb::python_error& error) {
-      if (!error.matches(PyExc_MemoryError)) throw;
-      fail(ErrorKind::memory, nb::str(error.value()).c_str());
+      std::vector<LedgerEntry*> leaving = ledger_->make_room(bytes);
+      note({"make_room", nullptr, bytes, keys_of(leaving)});
+      return leaving;
+    } catch (const Error& error) {
+      note({"make_room", nullptr, bytes, {}, error.message});
+      throw;
     }
   }
   std::vector<LedgerEntry*> cold() override {
-    nb::gil_scoped_acquire lock;
-    return blocks(ledger_.attr("cold")());
+    std::vector<LedgerEntry*> all = ledger_->cold();
+    note({"cold", nullptr, kNone, keys_of(all)});
+    return all;
   }
-  void add(LedgerEntry& block) override { call("add", block, block.bytes); }
-  void use(LedgerEntry& block) override { call("use", block); }
+  void add(LedgerEntry& block) override {
+    ledger_->add(block);
+    note({"add", &block, block.bytes});
+  }
+  void use(LedgerEntry& block) override {
+    ledger_->use(block);
+    note({"use", &block});
+  }
   void pin(LedgerEntry& block) override {
-    ++block.pins;
-    call("pin", block);
+    ledger_->pin(block);
+    note({"pin", &block});
   }
   void unpin(LedgerEntry& block) override {
-    --block.pins;
-    call("unpin", block);
+    ledger_->unpin(block);
+    note({"unpin", &block});
   }
-  void spill(LedgerEntry& block) override { call("spill", block); }
-  void restore(LedgerEntry& block) override { call("restore", block); }
-  void remove(LedgerEntry& block) override { call("remove", block); }
-  LedgerFigures figures() const override {
-    nb::gil_scoped_acquire lock;
-    const nb::object f = ledger_.attr("figures")();
-    const auto get = [&](const char* name) { return nb::cast<std::int64_t>(f[name]); };
-    return {get("live_bytes"),         get("peak_live_bytes"), get("spilled_bytes"),
-            get("peak_spilled_bytes"), get("pinned_bytes"),    get("allocations"),
-            get("releases"),           get("spills"),          get("restores")};
+  void spill(LedgerEntry& block) override {
+    ledger_->spill(block);
+    note({"spill", &block});
   }
+  void restore(LedgerEntry& block) override {
+    ledger_->restore(block);
+    note({"restore", &block});
+  }
+  void remove(LedgerEntry& block) override {
+    ledger_->remove(block);
+    note({"remove", &block});
+  }
+  LedgerFigures figures() const override { return ledger_->figures(); }
   void reset_peaks() override {
-    nb::gil_scoped_acquire lock;
-    ledger_.attr("reset_peaks")();
+    ledger_->reset_peaks();
+    note({"reset_peaks"});
   }
-  bool gives_way() override {
-    if (PyGILState_Check()) {
-      nb::gil_scoped_release others;
-      std::this_thread::yield();
+
+  // Called under the interpreter's lock, without the pool's.
+  void compare() {
+    if (std::exchange(compares_, true)) return;  // a thread that Python has left in the middle
+    const Compared end{compares_};
+    for (;;) {
+      std::vector<Call> calls;
+      LedgerFigures after;
+      {
+        const std::lock_guard lock(mutex_);
+        calls = std::exchange(calls_, {});
+        after = after_;
+      }
+      if (calls.empty()) return;
+      for (const Call& call : calls) tell(call);
+      if (!reference_.attr("figures")().equal(ledger_dictionary(after)))
+        fail(ErrorKind::runtime, "pool: the native ledger and its reference differ in figures");
     }
-    return true;
   }
 
  private:
-  static std::uint64_t key_of(const LedgerEntry& block) {
-    return reinterpret_cast<std::uint64_t>(&block);
+  static constexpr std::int64_t kNone = -1;
+  struct Call {
+    const char* name;
+    const LedgerEntry* block = nullptr;
+    std::int64_t bytes = kNone;
+    std::vector<std::uint64_t> answer = {};
+    std::string refusal = {};
+  };
+  struct Compared {
+    bool& compares;
+    ~Compared() { compares = false; }
+  };
+  static std::uint64_t key_of(const LedgerEntry* block) {
+    return reinterpret_cast<std::uint64_t>(block);
   }
-  static std::vector<LedgerEntry*> blocks(const nb::object& keys) {
-    std::vector<LedgerEntry*> out;
-    for (nb::handle key : keys)
-      out.push_back(reinterpret_cast<LedgerEntry*>(nb::cast<std::uint64_t>(key)));
-    return out;
+  static std::vector<std::uint64_t> keys_of(const std::vector<LedgerEntry*>& blocks) {
+    std::vector<std::uint64_t> keys;
+    for (const LedgerEntry* block : blocks) keys.push_back(key_of(block));
+    return keys;
   }
-  template <class... Arguments>
-  void call(const char* name, const LedgerEntry& block, Arguments... arguments) {
-    nb::gil_scoped_acquire lock;
-    ledger_.attr(name)(key_of(block), arguments...);
+  void note(Call call) {
+    const std::lock_guard lock(mutex_);
+    calls_.push_back(std::move(call));
+    after_ = ledger_->figures();
   }
-  nb::object ledger_;
+  void tell(const Call& call) {
+    nb::list arguments;
+    if (call.block) arguments.append(key_of(call.block));
+    if (call.bytes != kNone) arguments.append(call.bytes);
+    std::vector<std::uint64_t> answer;
+    std::string refusal;
+    try {
+      const nb::object said = reference_.attr(call.name)(*arguments);
+      if (!said.is_none()) answer = nb::cast<std::vector<std::uint64_t>>(said);
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_MemoryError)) throw;
+      refusal = nb::str(error.value()).c_str();
+    }
+    if (answer != call.answer || refusal != call.refusal)
+      fail(ErrorKind::runtime, "pool: the native ledger and its reference differ in ", call.name);
+  }
+
+  const std::unique_ptr<Ledger> ledger_;
+  nb::object reference_;
+  bool compares_ = false;
+  std::mutex mutex_;  // guards what follows
+  std::vector<Call> calls_;
+  LedgerFigures after_{};
 };
 
 }  // namespace
@@ -145,10 +209,13 @@ nb::dict ledger_dictionary(const LedgerFigures& figures) {
   return out;
 }
 
-std::unique_ptr<Ledger> choose_ledger(std::int64_t quota_bytes, bool may_spill) {
-  if (env_integer("NATIVE_RUNTIME", 1)) return make_ledger(quota_bytes, may_spill);
+ChosenLedger choose_ledger(std::int64_t quota_bytes, bool may_spill) {
+  if (env_integer("NATIVE_RUNTIME", 1)) return {make_ledger(quota_bytes, may_spill), [] {}};
   const nb::object type = nb::module_::import_("tilewright.memory.reference").attr("Ledger");
-  return std::make_unique<PythonLedger>(type(quota_bytes, may_spill));
+  auto ledger =
+      std::make_unique<ComparedLedger>(type(quota_bytes, may_spill), quota_bytes, may_spill);
+  ComparedLedger* const compared = ledger.get();
+  return {std::move(ledger), [compared] { compared->compare(); }};
 }
 
 void bind_ledger(nb::module_& m) {

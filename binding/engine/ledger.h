@@ -1,6 +1,7 @@
-// The books of a pool: the native ones, or those in pure Python where the environment asks for
-// them.
+// The books of a pool: the native ones, which are compared with those in pure Python where the
+// environment asks for it.
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "binding/tensor/casters.h"
@@ -8,7 +9,12 @@
 
 namespace tw::binding {
 
-std::unique_ptr<Ledger> choose_ledger(std::int64_t quota_bytes, bool may_spill);
+struct ChosenLedger {
+  std::unique_ptr<Ledger> ledger;
+  // Raises RuntimeError where the two differed. Does nothing where there is one.
+  std::function<void()> compare;
+};
+ChosenLedger choose_ledger(std::int64_t quota_bytes, bool may_spill);
 nb::dict ledger_dictionary(const LedgerFigures& figures);
 
 }  // namespace tw::binding

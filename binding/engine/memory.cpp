@@ -205,7 +205,9 @@ class Pool {
     if (!place && host_bytes)
       fail(ErrorKind::value, "Pool: host_bytes is for pools on a GPU, got ", *host_bytes);
     if (!place) {
-      pool_ = QuotaPool::create(quota, parent, choose_ledger(quota, !parent.empty()));
+      ChosenLedger books = choose_ledger(quota, !parent.empty());
+      compare_ = std::move(books.compare);
+      pool_ = QuotaPool::create(quota, parent, std::move(books.ledger));
       return;
     }
     if (place->kernels != KernelSet::cuda)
@@ -213,8 +215,10 @@ class Pool {
     if (host_bytes && *host_bytes < 0)
       fail(ErrorKind::value, "Pool: host_bytes must be at least 0, got ", *host_bytes);
     const std::int64_t below = host_bytes.value_or(default_host_bytes());
+    ChosenLedger books = choose_ledger(quota, quota >= 0 && below > 0);
+    compare_ = std::move(books.compare);
     pool_ = cuda::make_gpu_pool(static_cast<cuda::Gpu&>(const_cast<Device&>(*place)), quota,
-                                {below, parent}, choose_ledger(quota, quota >= 0 && below > 0));
+                                {below, parent}, std::move(books.ledger));
   }
 
   void enter() {
@@ -230,13 +234,16 @@ class Pool {
       fail(ErrorKind::runtime, "Pool: left in another order, or on another thread, than entered");
     modes.source = entered().back().before;
     entered().pop_back();
+    compare_();
   }
   PyObject* allocate(Py_ssize_t bytes, bool zero) {
     const DeviceGuard device(pool_->device());
     const BlockSourceGuard guard(pool_.get());
+    compare_();
     return new_block(checked_bytes(bytes), zero);
   }
   nb::dict stats() {
+    compare_();
     nb::dict out = heap_dictionary(pool_->heap_figures());
     out.update(ledger_dictionary(pool_->figures()));
     out["foreseen"] = pool_->foreseen();
@@ -312,6 +319,7 @@ class Pool {
   }
 
   std::shared_ptr<QuotaPool> pool_;
+  std::function<void()> compare_;                   // its books
   std::vector<std::shared_ptr<nb::object>> calls_;  // of on_pressure; shared with the core's
 };
 

@@ -15,7 +15,7 @@ class BlockSource;
 struct Block {
   BlockSource* source;
   std::size_t bytes;  // asked for
-  void* data;         // null while the contents lie elsewhere
+  void* data;         // null while the block has no memory; use() and pin() say it is filled
 };
 
 class BlockSource {

@@ -191,7 +191,8 @@ std::string set_module(std::string path) {
 
 void announce_tensor(std::string description) { position().tensor = std::move(description); }
 
-std::string note_memory(EventKind kind, const void* block, std::size_t bytes, const char* device) {
+std::string note_memory(EventKind kind, const void* block, std::size_t bytes, const char* device,
+                        std::string source) {
   ProgramPosition& here = position();
   Event event;
   event.kind = kind;
@@ -199,7 +200,8 @@ std::string note_memory(EventKind kind, const void* block, std::size_t bytes, co
   event.thread = here.thread;
   event.op = asked.op;
   event.module = here.module;
-  if (source_position) event.source = source_position();
+  event.source = std::move(source);
+  if (event.source.empty() && source_position) event.source = source_position();
   if (kind == EventKind::allocate) event.tensor = std::exchange(here.tensor, {});
   const auto charged = static_cast<std::int64_t>(charged_bytes(bytes));
   const bool grows = kind == EventKind::allocate || kind == EventKind::restore;

@@ -177,8 +177,9 @@ inline bool logs_memory() {
 }
 // The tensor that the thread's next allocation is for.
 void announce_tensor(std::string description);
-// Returns what an allocation was for, as text.
+// Returns what an allocation was for, as text. `source`: where the program was, if that cannot be
+// asked for any more.
 std::string note_memory(EventKind kind, const void* block, std::size_t bytes,
-                        const char* device = "cpu");
+                        const char* device = "cpu", std::string source = {});
 
 }  // namespace tw

@@ -39,7 +39,7 @@ class NativeLedger final : public Ledger {
   }
 
   void use(LedgerEntry& block) override {
-    if (&block == warmest_ || !listed(block)) return;
+    if (&block == warmest_ || !is_listed(block)) return;
     unlink(block);
     append(block);
   }
@@ -53,14 +53,12 @@ class NativeLedger final : public Ledger {
 
   void spill(LedgerEntry& block) override {
     leave(block);
-    block.spilled = true;
     ++figures_.spills;
     figures_.spilled_bytes += block.bytes;
     figures_.peak_spilled_bytes = std::max(figures_.peak_spilled_bytes, figures_.spilled_bytes);
   }
 
   void restore(LedgerEntry& block) override {
-    block.spilled = false;
     ++figures_.restores;
     figures_.spilled_bytes -= block.bytes;
     enter(block);
@@ -68,7 +66,7 @@ class NativeLedger final : public Ledger {
 
   void remove(LedgerEntry& block) override {
     if (block.pins) figures_.pinned_bytes -= block.bytes;
-    if (block.spilled)
+    if (block.residence == Residence::away)
       figures_.spilled_bytes -= block.bytes;
     else
       leave(block);
@@ -83,18 +81,19 @@ class NativeLedger final : public Ledger {
 
  private:
   bool may_leave(const LedgerEntry& block) const { return may_spill_ && !block.pins; }
-  static bool listed(const LedgerEntry& block) {
-    return !block.spilled && block.bytes >= static_cast<std::int64_t>(kSmallestSpill);
+  // While it is in memory.
+  static bool is_listed(const LedgerEntry& block) {
+    return block.bytes >= static_cast<std::int64_t>(kSmallestSpill);
   }
 
   void enter(LedgerEntry& block) {
     figures_.live_bytes += block.bytes;
     figures_.peak_live_bytes = std::max(figures_.peak_live_bytes, figures_.live_bytes);
-    if (listed(block)) append(block);
+    if (is_listed(block)) append(block);
   }
   void leave(LedgerEntry& block) {
     figures_.live_bytes -= block.bytes;
-    if (listed(block)) unlink(block);
+    if (is_listed(block)) unlink(block);
   }
   void append(LedgerEntry& block) {
     block.colder = warmest_;

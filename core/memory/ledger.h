@@ -1,6 +1,6 @@
 // What a pool with a quota knows of its blocks, and what it decides: which may stay in memory. The
-// mechanism (memory and files) is the pool's; a pure-Python ledger of the same interface is the
-// reference that this one is held against.
+// mechanism (memory and files) is the pool's. A ledger in pure Python is the reference that this
+// one is held against.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,11 +9,24 @@
 
 namespace tw {
 
+// Where a block's bytes are. Whoever keeps the entry says so, in one place (QuotaPool::step).
+enum class Residence : std::uint8_t {
+  nowhere,   // not in use
+  resident,  // in memory alone
+  leaving,   // in memory, while they are copied to the tier below
+  copied,    // in memory, and the same below: the block can leave at once
+  away,      // below alone
+  arriving,  // below, while they are copied into memory
+};
+constexpr bool is_in_flight(Residence residence) {
+  return residence == Residence::leaving || residence == Residence::arriving;
+}
+
 // A block as its ledger sees it; the pool's own record of the block derives from this.
 struct LedgerEntry {
   std::int64_t bytes = 0;
   std::uint32_t pins = 0;
-  bool spilled = false;
+  Residence residence = Residence::nowhere;
   LedgerEntry *colder = nullptr, *warmer = nullptr;  // neighbours among those that may leave
 };
 
@@ -41,13 +54,11 @@ class Ledger {
   virtual void pin(LedgerEntry& block) = 0;
   virtual void unpin(LedgerEntry& block) = 0;
   virtual void spill(LedgerEntry& block) = 0;
+  // The block has memory again. What is copied there meanwhile is pinned, as is what leaves.
   virtual void restore(LedgerEntry& block) = 0;
   virtual void remove(LedgerEntry& block) = 0;
   virtual LedgerFigures figures() const = 0;
   virtual void reset_peaks() = 0;
-  // Where the ledger's calls need what callers of the pool hold (an interpreter's lock), waiting
-  // for the pool's lock must give way: lets others run for a moment and returns true.
-  virtual bool gives_way() { return false; }
 };
 
 // `quota_bytes` < 0: no bound. Without `may_spill` nothing ever leaves.

@@ -33,14 +33,15 @@ class PoolMemory {
   virtual PoolStats stats() = 0;
   virtual void reset_peaks() = 0;
   virtual std::int64_t trim() = 0;
-  virtual std::shared_ptr<SpillTier> make_tier() = 0;
+  virtual std::shared_ptr<SpillTier> make_tier() = 0;  // without the lock
   // Whether copies to the tier go on beside the program, so that they may be made before they must.
   virtual bool copies_beside() const { return false; }
-  // Around the copy of a piece to the tier; the piece leaves then, or later, unused until then.
+  // Around the copy of a piece to the tier, without the lock; the piece leaves then, or later,
+  // unused until then.
   virtual void before_copy(const Piece&) {}
   virtual void after_copy(const Piece&) {}
   virtual void leave(const Piece&) {}
-  // Around the copy of a piece back, which may be on another thread.
+  // Around the copy of a piece back; what is after it, without the lock.
   virtual void before_arriving(const Piece&) {}
   virtual void after_arriving(const Piece&) {}
 };

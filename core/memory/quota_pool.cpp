@@ -1,11 +1,14 @@
-// Blocks are written and read under the pool's lock, except for one that is brought back aside
-// because it is expected next.
+// Blocks are copied without the pool's lock: a block that is in flight belongs to the thread that
+// copies it, and others leave it alone until it has arrived or left.
 #include "core/memory/quota_pool.h"
 
 #include <algorithm>
+#include <cassert>
+#include <exception>
 
 #include "core/base/error.h"
 #include "core/base/fault.h"
+#include "core/base/frontend_lock.h"
 #include "core/memory/background_work.h"
 #include "core/memory/events.h"
 
@@ -13,11 +16,8 @@ namespace tw {
 
 struct QuotaPool::Managed : Block, LedgerEntry {
   Block* inner = nullptr;  // of the memory's own source
-  // Where the contents are while they are not in memory. Kept here too, because a forked child goes
-  // on with a tier of its own.
-  std::shared_ptr<SpillTier> tier;
-  std::uint64_t copy = 0;
-  bool ahead = false;  // the contents are in memory as well, the same
+  Copy copy;               // while the bytes are below
+  bool dropped = false;    // released in flight: who copies it puts it away
   Managed *left_before = nullptr, *left_after = nullptr;  // neighbours among the spilled
   Managed* next_spare = nullptr;
 
@@ -31,16 +31,24 @@ struct QuotaPool::Managed : Block, LedgerEntry {
   std::int64_t charged() const { return LedgerEntry::bytes; }
 };
 
-// Takes the pool's lock; gives way meanwhile where the ledger needs what the caller holds.
-class QuotaPool::Lock : public std::unique_lock<std::mutex> {
+// Keeps a block in memory, once it is there, for a scope in which the lock may be free.
+class QuotaPool::Awaited {
  public:
-  explicit Lock(QuotaPool& pool) : std::unique_lock<std::mutex>(pool.mutex_, std::try_to_lock) {
-    while (!owns_lock())
-      if (pool.ledger_->gives_way())
-        try_lock();
-      else
-        lock();
+  Awaited(QuotaPool& pool, Managed& block) : pool_(pool), block_(block) {
+    pool.awaited_.push_back(&block);
+    pool.ledger_->pin(block);
   }
+  ~Awaited() {
+    std::vector<Managed*>& all = pool_.awaited_;
+    all.erase(std::find(all.begin(), all.end(), &block_));
+    pool_.ledger_->unpin(block_);
+  }
+  Awaited(const Awaited&) = delete;
+  Awaited& operator=(const Awaited&) = delete;
+
+ private:
+  QuotaPool& pool_;
+  Managed& block_;
 };
 
 namespace {
@@ -49,6 +57,30 @@ namespace {
 // is not needed costs the bus; a block that leaves without one costs the stream that needs its
 // room.
 constexpr std::int64_t kAheadPart = 8;
+
+// What a block's bytes may do next.
+[[maybe_unused]] bool may_step(Residence from, Residence to) {
+  switch (from) {
+    case Residence::nowhere: return to == Residence::resident;
+    case Residence::resident: return to == Residence::leaving || to == Residence::nowhere;
+    case Residence::leaving: return to != Residence::leaving && to != Residence::arriving;
+    case Residence::copied:
+      return to == Residence::resident || to == Residence::away || to == Residence::nowhere;
+    case Residence::away: return to == Residence::arriving || to == Residence::nowhere;
+    case Residence::arriving:
+      return to == Residence::resident || to == Residence::away || to == Residence::nowhere;
+  }
+  return false;
+}
+
+// Of the thread that brings blocks back beside the program, one after the other: it must not wait
+// for one that is behind its own, of another pool.
+thread_local bool runs_prefetch = false;
+
+// Where the program is, for events that are told when the frontend's lock is free.
+std::string position_for_events() {
+  return logs_memory() && source_position ? source_position() : std::string();
+}
 
 // Pools of this process, so that a fork finds their locks free.
 struct Pools {
@@ -100,7 +132,7 @@ const AtFork QuotaPool::guarded_(
     ForkOrder::quota_pools,
     [] {
       pools().mutex.lock();
-      for (QuotaPool* pool : pools().list) Lock(*pool).release();
+      for (QuotaPool* pool : pools().list) pool->mutex_.lock();
     },
     [] {
       for (QuotaPool* pool : pools().list) pool->mutex_.unlock();
@@ -110,13 +142,21 @@ const AtFork QuotaPool::guarded_(
       for (QuotaPool* pool : pools().list) pool->forget_after_fork();
     });
 
-// What a thread of the parent was bringing back has to be fetched anew.
+// The threads that copied blocks, or waited for them, are the parent's. What was leaving is here
+// still, what was arriving has to be fetched anew.
 void QuotaPool::forget_after_fork() {
-  new (&arrived_) std::condition_variable;  // the old one counts threads that are gone
-  if (Managed* block = std::exchange(arriving_, nullptr)) {
-    memory_->release(block->take_piece(), block->asked());
-    ledger_->unpin(*block);
-    ledger_->spill(*block);
+  new (&moved_) std::condition_variable;  // the old one counts threads that are gone
+  makes_tier_ = prefetches_ = streaming_ = false;
+  expected_ = queued_ = nullptr;
+  outdated_.clear();
+  for (Managed* block : std::exchange(awaited_, {})) ledger_->unpin(*block);
+  for (Managed* block : std::vector<Managed*>(in_flight_)) {
+    if (block->dropped)
+      put_away(*block);
+    else if (block->residence == Residence::leaving)
+      step(*block, Residence::resident);
+    else
+      end_arrival(*block, false, "");
   }
 }
 
@@ -133,6 +173,70 @@ QuotaPool::Managed* QuotaPool::new_block() {
   return block;
 }
 
+// ---- where a block's bytes are ----
+
+// All that follows from a change of it is done here, except for memory and copies themselves.
+void QuotaPool::step(Managed& block, Residence to) {
+  const Residence from = std::exchange(block.residence, to);
+  assert(may_step(from, to));
+  if (is_in_flight(from)) {
+    std::erase(in_flight_, &block);
+    if (!block.dropped) ledger_->unpin(block);
+    moved_.notify_all();
+  }
+  if (from == Residence::copied) {
+    std::erase(ahead_, &block);
+    ahead_bytes_ -= block.charged();
+  }
+  if (from == Residence::away && to == Residence::arriving) ledger_->restore(block);
+  if (to == Residence::away) ledger_->spill(block);
+  if (to == Residence::copied) {
+    ahead_.push_back(&block);
+    ahead_bytes_ += block.charged();
+  }
+  if (is_in_flight(to)) {
+    in_flight_.push_back(&block);
+    ledger_->pin(block);
+  }
+}
+
+// Of a block that is released.
+void QuotaPool::put_away(Managed& block) {
+  if (block.residence == Residence::away || block.residence == Residence::arriving) delist(block);
+  if (block.data) memory_->release(block.take_piece(), block.asked());
+  if (block.copy.tier) drop_copy(block);
+  step(block, Residence::nowhere);
+  block.dropped = false;
+  block.next_spare = std::exchange(spare_, &block);
+}
+
+void QuotaPool::drop_copy(Managed& block) { outdated_.push_back(std::exchange(block.copy, {})); }
+
+void QuotaPool::remove_outdated(Lock& lock) {
+  while (!outdated_.empty()) {
+    std::vector<Copy> copies = std::exchange(outdated_, {});
+    lock.unlock();
+    for (const Copy& copy : copies) copy.tier->remove(copy.number);
+    copies.clear();
+    lock.lock();
+  }
+}
+
+// Until the block (null: any) is in flight no more.
+void QuotaPool::wait_for(Lock& lock, const Managed* block) {
+  lock.unlock();
+  {
+    const UnlockedWait others;
+    lock.lock();
+    if (block)
+      moved_.wait(lock, [block] { return !is_in_flight(block->residence); });
+    else if (!in_flight_.empty())
+      moved_.wait(lock);
+    lock.unlock();  // nobody who holds it waits for the frontend's
+  }
+  lock.lock();
+}
+
 // ---- allocation ----
 
 Block* QuotaPool::allocate(std::size_t bytes) {
@@ -141,9 +245,9 @@ Block* QuotaPool::allocate(std::size_t bytes) {
   const std::int64_t charged = memory_->charged(bytes);
   if (!pressure_.empty()) [[unlikely]]
     tell_pressure(charged);
-  Lock lock(*this);
+  Lock lock(mutex_);
   if (fault_point()) fail(ErrorKind::memory, "pool: cannot allocate ", bytes, " bytes (a test)");
-  make_room(charged);
+  make_room(lock, charged);
   Managed* block = new_block();
   try {
     block->put(memory_->allocate(bytes));
@@ -154,33 +258,52 @@ Block* QuotaPool::allocate(std::size_t bytes) {
   block->source = this;
   block->Block::bytes = bytes;
   static_cast<LedgerEntry&>(*block) = {charged};
+  step(*block, Residence::resident);
   ledger_->add(*block);
   if (live_blocks_++ == 0) self_ = shared_from_this();
+  copy_ahead(lock, *block);
   return block;
 }
 
-void QuotaPool::make_room(std::int64_t bytes) {
-  if (quota_ < 0) return;
-  for (LedgerEntry* leaving : ledger_->make_room(bytes)) spill(static_cast<Managed&>(*leaving));
-  copy_ahead(bytes);
+// Whether the lock was free meanwhile; when this returns, the room is there.
+bool QuotaPool::make_room(Lock& lock, std::int64_t bytes) {
+  if (quota_ < 0) return false;
+  for (bool freed = false;;) {
+    std::vector<LedgerEntry*> leaving;
+    try {
+      leaving = ledger_->make_room(bytes);
+    } catch (const Error&) {
+      if (in_flight_.empty()) throw;
+      // What is in flight may leave, or may be made to.
+      if (runs_prefetch && queued_)
+        give_up_prefetch();
+      else
+        wait_for(lock, nullptr);
+      freed = true;
+      continue;
+    }
+    if (leaving.empty()) return freed;
+    for (LedgerEntry* entry : leaving) {
+      // The list is what was to be done before the lock was free.
+      if (freed && ledger_->figures().live_bytes + bytes <= quota_) break;
+      freed |= leave(lock, static_cast<Managed&>(*entry));
+    }
+  }
 }
 
 void QuotaPool::release(Block* released) noexcept {
   std::shared_ptr<QuotaPool> last;  // the pool may end with this block, after the lock is free
   Managed& block = managed(*released);
-  Lock lock(*this);
-  wait_for(lock, block);
+  Lock lock(mutex_);
+  if (queued_ == &block) give_up_prefetch();
   ledger_->remove(block);
-  if (block.data) memory_->release(block.take_piece(), block.asked());
-  if (block.ahead) {
-    forget_ahead(block);
-  } else if (block.tier) {
-    delist(block);
-    forget_copy(block);
-  }
-  block.next_spare = std::exchange(spare_, &block);
+  if (is_in_flight(block.residence)) [[unlikely]]
+    block.dropped = true;
+  else
+    put_away(block);
   if (--live_blocks_ == 0) last = std::move(self_);
   if (streaming_) prefetch();
+  remove_outdated(lock);
 }
 
 // ---- use ----
@@ -191,131 +314,283 @@ bool QuotaPool::use(Block& used) {
     memory_->use(block.piece());
     return false;
   }
-  Lock lock(*this);
-  wait_for(lock, block);
-  if (block.ahead) forget_ahead(block);  // the use may write
-  if (block.data)
-    ledger_->use(block);
-  else
-    restore(block);
+  Lock lock(mutex_);
+  if (block.residence != Residence::resident) [[unlikely]]
+    bring_back(lock, block);
+  ledger_->use(block);
   memory_->use(block.piece());
   ledger_->pin(block);
   return true;
 }
 
 void QuotaPool::pin(Block& pinned) {
-  Lock lock(*this);
+  Lock lock(mutex_);
   Managed& block = managed(pinned);
-  wait_for(lock, block);
-  if (block.ahead) forget_ahead(block);
-  if (!block.data) restore(block);
+  if (block.residence != Residence::resident) [[unlikely]]
+    bring_back(lock, block);
   memory_->expose(block.piece());
   ledger_->pin(block);
 }
 
 void QuotaPool::unpin(Block& pinned) noexcept {
-  Lock lock(*this);
+  const Lock lock(mutex_);
   ledger_->unpin(managed(pinned));
 }
 
-void QuotaPool::wait_for(Lock& lock, Managed& block) {
-  while (arriving_ == &block) arrived_.wait(lock);
-}
-
-// ---- leaving and coming back ----
-
-void QuotaPool::copy_out(Managed& block) {
-  if (!tier_ || !tier_->is_own()) tier_ = memory_->make_tier();
-  memory_->before_copy(block.piece());
-  block.copy = tier_->write(block.data, block.asked());
-  memory_->after_copy(block.piece());
-  block.tier = tier_;
-}
-
-void QuotaPool::spill(Managed& block) {
-  if (block.ahead) {
-    set_ahead(block, false);
-    ++left_ahead_;
-  } else {
-    // Copies that are not needed yet make room for those that are.
-    while (!ahead_.empty() && !tier_->has_room(block.asked())) forget_ahead(*ahead_.back());
-    copy_out(block);
+// Until the block is resident.
+void QuotaPool::bring_back(Lock& lock, Managed& block) {
+  const Awaited awaited(*this, block);
+  while (block.residence != Residence::resident) {
+    if (is_in_flight(block.residence)) {
+      if (runs_prefetch && queued_ == &block)
+        give_up_prefetch();
+      else
+        wait_for(lock, &block);
+    } else if (block.residence == Residence::copied) {
+      step(block, Residence::resident);  // the use may write
+      drop_copy(block);
+    } else if (!make_room(lock, block.charged())) {  // else another thread may have brought it
+      fetch(lock, block);
+      copy_ahead(lock, block);
+    }
   }
+  remove_outdated(lock);
+}
+
+// ---- leaving ----
+
+// Makes a block leave, where it still may. Whether the lock was free meanwhile.
+bool QuotaPool::leave(Lock& lock, Managed& block) {
+  if (block.pins) return false;
+  if (block.residence == Residence::copied) {
+    ++left_ahead_;
+    leave_memory(block, position_for_events());
+    return false;
+  }
+  if (block.residence != Residence::resident) return false;
+  // Copies that are not needed yet make room for those that are.
+  while (!ahead_.empty() && !tier_->has_room(block.asked())) {
+    Managed& other = *ahead_.back();
+    step(other, Residence::resident);
+    const Copy copy = std::exchange(other.copy, {});
+    copy.tier->remove(copy.number);
+  }
+  copy_out(lock, block, Residence::away);
+  return true;
+}
+
+void QuotaPool::leave_memory(Managed& block, const std::string& source) {
   memory_->leave(block.piece());
   memory_->release(block.take_piece(), block.asked());
-  ledger_->spill(block);
+  step(block, Residence::away);
   enlist(block);
-  note(EventKind::spill, block);
+  note(EventKind::spill, block, source);
 }
 
-// The coldest blocks, when little is free: those that make_room will want next.
-void QuotaPool::copy_ahead(std::int64_t bytes) {
+// Copies a resident block to the tier below; `then`: where it is afterwards, if nobody asked for it
+// meanwhile. Where the copy fails, it stays as it is.
+void QuotaPool::copy_out(Lock& lock, Managed& block, Residence then) {
+  step(block, Residence::leaving);
+  const std::string source = position_for_events();
+  std::exception_ptr failure;
+  lock.unlock();
+  {
+    const UnlockedWait others;
+    Copy copy;
+    try {
+      copy = write_copy(block);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    const bool wanted = block.pins > 1;
+    block.copy = std::move(copy);
+    if (block.dropped) {
+      failure = nullptr;  // its room is free all the same
+      put_away(block);
+    } else if (failure || wanted) {
+      step(block, Residence::resident);
+      if (block.copy.tier) drop_copy(block);
+    } else if (then == Residence::away) {
+      leave_memory(block, source);
+    } else {
+      step(block, then);
+    }
+    lock.unlock();  // nobody who holds it waits for the frontend's
+  }
+  lock.lock();
+  remove_outdated(lock);
+  if (failure) std::rethrow_exception(failure);
+}
+
+QuotaPool::Copy QuotaPool::write_copy(const Managed& block) {
+  Copy copy{own_tier()};
+  memory_->before_copy(block.piece());
+  copy.number = copy.tier->write(block.data, block.asked());
+  try {
+    memory_->after_copy(block.piece());
+  } catch (...) {
+    copy.tier->remove(copy.number);
+    throw;
+  }
+  return copy;
+}
+
+// Of this process, made where there is none.
+std::shared_ptr<SpillTier> QuotaPool::own_tier() {
+  Lock lock(mutex_);
+  moved_.wait(lock, [this] { return !makes_tier_; });
+  if (tier_ && tier_->is_own()) return tier_;
+  makes_tier_ = true;
+  lock.unlock();
+  std::shared_ptr<SpillTier> made;
+  std::exception_ptr failure;
+  try {
+    made = memory_->make_tier();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  lock.lock();
+  makes_tier_ = false;
+  moved_.notify_all();
+  if (failure) std::rethrow_exception(failure);
+  return tier_ = made;
+}
+
+// The coldest blocks, when little is free: those that make_room will want next. All but the one
+// that was made or brought back just now.
+void QuotaPool::copy_ahead(Lock& lock, Managed& made) {
   const std::int64_t part = quota_ / kAheadPart;
   if (!may_spill_ || !memory_->copies_beside() || ahead_bytes_ >= part) return;
   const LedgerFigures figures = ledger_->figures();
   // A pool that holds all it needs copies nothing.
-  if (figures.spills == 0 || figures.live_bytes + bytes < quota_ - part) return;
+  if (figures.spills == 0 || figures.live_bytes < quota_ - part) return;
+  const Awaited awaited(*this, made);
   for (LedgerEntry* entry : ledger_->cold()) {
     Managed& block = static_cast<Managed&>(*entry);
-    if (block.ahead) continue;
+    if (block.residence != Residence::resident || block.pins) continue;
     if (ahead_bytes_ >= part || !tier_->is_own() || !tier_->has_room(block.asked())) return;
     try {
-      copy_out(block);
+      copy_out(lock, block, Residence::copied);
     } catch (const Error&) {
       return;  // who needs the room will meet the error
     }
-    set_ahead(block, true);
   }
 }
 
-void QuotaPool::set_ahead(Managed& block, bool ahead) {
-  block.ahead = ahead;
-  ahead_bytes_ += ahead ? block.charged() : -block.charged();
-  if (ahead)
-    ahead_.push_back(&block);
-  else
-    std::erase(ahead_, &block);
+// ---- coming back ----
+
+// Of a block that is away, where there is room.
+void QuotaPool::fetch(Lock& lock, Managed& block) {
+  begin_arrival(block);
+  const std::string source = position_for_events();
+  std::exception_ptr failure;
+  lock.unlock();
+  {
+    const UnlockedWait others;
+    try {
+      read_copy(block);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    end_arrival(block, !failure, source);
+    lock.unlock();  // nobody who holds it waits for the frontend's
+  }
+  lock.lock();
+  if (failure) std::rethrow_exception(failure);
+  prefetch();
 }
 
-void QuotaPool::forget_ahead(Managed& block) {
-  set_ahead(block, false);
-  forget_copy(block);
-}
-
-void QuotaPool::restore(Managed& block) {
-  make_room(block.charged());
+void QuotaPool::begin_arrival(Managed& block) {
   const PoolMemory::Piece piece = memory_->allocate(block.asked());
   try {
     memory_->before_arriving(piece);
-    block.tier->read(block.copy, piece.data, block.asked());
-    memory_->after_arriving(piece);
   } catch (...) {
     memory_->release(piece, block.asked());
     throw;
   }
   block.put(piece);
-  ledger_->restore(block);
-  note_restored(block);
+  step(block, Residence::arriving);
+}
+
+void QuotaPool::read_copy(const Managed& block) {
+  block.copy.tier->read(block.copy.number, block.data, block.asked());
+  memory_->after_arriving(block.piece());
+}
+
+// Blocks come back in the order they left (data, epoch after epoch) or the other way round (a
+// backward pass). A block that came as expected says that the stream goes on.
+void QuotaPool::end_arrival(Managed& block, bool came, const std::string& source) {
+  if (block.dropped) return put_away(block);
+  if (!came) {
+    memory_->release(block.take_piece(), block.asked());
+    return step(block, Residence::away);
+  }
+  streaming_ = expected_ == &block;
+  if (!streaming_) forward_ = block.left_before == nullptr && block.left_after != nullptr;
+  expected_ = forward_ ? block.left_after : block.left_before;
+  delist(block);
+  drop_copy(block);
+  step(block, Residence::resident);
+  note(EventKind::restore, block, source);
+}
+
+// Starts to bring back the block expected next, where it fits without driving another one out.
+void QuotaPool::prefetch() {
+  Managed* const block = expected_;
+  if (!run_in_background || !streaming_ || !block || prefetches_) return;
+  if (block->residence != Residence::away) return;
+  if (ledger_->figures().live_bytes + block->charged() > quota_) return;
+  try {
+    begin_arrival(*block);
+  } catch (const Error&) {
+    return;  // it can come when it is needed
+  }
+  prefetches_ = true;
+  queued_ = block;
+  struct Job {
+    std::shared_ptr<QuotaPool> pool;
+    Managed* block;
+  };
+  run_in_background(
+      [](void* argument) {
+        const std::unique_ptr<Job> job(static_cast<Job*>(argument));
+        runs_prefetch = true;
+        job->pool->run_prefetch(*job->block);
+        runs_prefetch = false;
+      },
+      new Job{shared_from_this(), block});
+}
+
+void QuotaPool::run_prefetch(Managed& block) {
+  Lock lock(mutex_);
+  if (queued_ != &block) return;
+  queued_ = nullptr;
+  lock.unlock();
+  bool came = true;
+  try {
+    read_copy(block);
+  } catch (const Error&) {
+    came = false;  // whoever needs it will meet the error
+  }
+  lock.lock();
+  prefetches_ = false;
+  if (came) {
+    foreseen_ += !block.dropped;
+  } else if (!block.dropped) {
+    streaming_ = false;
+    expected_ = nullptr;
+  }
+  end_arrival(block, came, "");
   prefetch();
+  remove_outdated(lock);
 }
 
-void QuotaPool::note(EventKind kind, const Managed& block) const {
-  if (logs_memory())
-    note_memory(kind, static_cast<const Block*>(&block), block.asked(), memory_->device_name());
-}
-
-Block& QuotaPool::holder(Block& block) {
-  Block* const inner = managed(block).inner;
-  return inner ? *inner : block;
-}
-
-void QuotaPool::describe(Block& block, std::string text) {
-  if (Block* const inner = managed(block).inner) inner->source->describe(*inner, std::move(text));
-}
-
-void QuotaPool::forget_copy(Managed& block) {
-  block.tier->remove(block.copy);
-  block.tier = nullptr;
+// Where its reading has not begun.
+void QuotaPool::give_up_prefetch() {
+  prefetches_ = false;
+  end_arrival(*std::exchange(queued_, nullptr), false, "");
 }
 
 void QuotaPool::enlist(Managed& block) {
@@ -331,80 +606,34 @@ void QuotaPool::delist(Managed& block) {
   (block.left_after ? block.left_after->left_before : last_spilled_) = block.left_before;
 }
 
-// Blocks come back in the order they left (data, epoch after epoch) or the other way round (a
-// backward pass). A block that came as expected says that the stream goes on.
-void QuotaPool::note_restored(Managed& block) {
-  streaming_ = expected_ == &block;
-  if (!streaming_) forward_ = block.left_before == nullptr && block.left_after != nullptr;
-  expected_ = forward_ ? block.left_after : block.left_before;
-  delist(block);
-  forget_copy(block);
-  note(EventKind::restore, block);
-}
-
-// Starts to bring back the block expected next, where it fits without driving another one out.
-void QuotaPool::prefetch() {
-  Managed* block = expected_;
-  if (!run_in_background || ledger_->gives_way()) return;
-  if (!streaming_ || !block || arriving_) return;
-  if (ledger_->figures().live_bytes + block->charged() > quota_) return;
-  try {
-    const PoolMemory::Piece piece = memory_->allocate(block->asked());
-    memory_->before_arriving(piece);
-    block->put(piece);
-  } catch (const Error&) {
-    return;  // it can come when it is needed
-  }
-  ledger_->restore(*block);
-  ledger_->pin(*block);
-  arriving_ = block;
-  struct Job {
-    std::shared_ptr<QuotaPool> pool;
-    Managed* block;
-  };
-  run_in_background(
-      [](void* argument) {
-        const std::unique_ptr<Job> job(static_cast<Job*>(argument));
-        job->pool->finish_prefetch(*job->block);
-      },
-      new Job{shared_from_this(), block});
-}
-
-void QuotaPool::finish_prefetch(Managed& block) {
-  bool came = true;
-  try {
-    block.tier->read(block.copy, block.data, block.asked());
-    memory_->after_arriving(block.piece());
-  } catch (const Error&) {
-    came = false;  // whoever needs it will meet the error
-  }
-  Lock lock(*this);
-  arriving_ = nullptr;
-  ledger_->unpin(block);
-  if (came) {
-    ++foreseen_;
-    note_restored(block);
-    prefetch();
-  } else {
-    memory_->release(block.take_piece(), block.asked());
-    ledger_->spill(block);
-    streaming_ = false;
-    expected_ = nullptr;
-  }
-  arrived_.notify_all();
-}
-
 std::int64_t QuotaPool::spill_all() {
-  Lock lock(*this);
+  Lock lock(mutex_);
   const std::int64_t before = ledger_->figures().live_bytes;
-  for (LedgerEntry* block : ledger_->cold()) spill(static_cast<Managed&>(*block));
+  for (LedgerEntry* block : ledger_->cold()) leave(lock, static_cast<Managed&>(*block));
   return before - ledger_->figures().live_bytes;
+}
+
+// ---- what others see of a block ----
+
+void QuotaPool::note(EventKind kind, const Managed& block, const std::string& source) const {
+  if (logs_memory())
+    note_memory(kind, static_cast<const Block*>(&block), block.asked(), memory_->device_name(),
+                source);
+}
+
+Block& QuotaPool::holder(Block& block) {
+  Block* const inner = managed(block).inner;
+  return inner ? *inner : block;
+}
+
+void QuotaPool::describe(Block& block, std::string text) {
+  if (Block* const inner = managed(block).inner) inner->source->describe(*inner, std::move(text));
 }
 
 // ---- figures ----
 
 void QuotaPool::on_pressure(double level, PressureCall call) {
-  Lock lock(*this);
+  const Lock lock(mutex_);
   pressure_.push_back({level, std::move(call)});
 }
 
@@ -412,7 +641,7 @@ void QuotaPool::tell_pressure(std::int64_t bytes) {
   std::vector<PressureCall> calls;
   std::int64_t live;
   {
-    Lock lock(*this);
+    const Lock lock(mutex_);
     live = ledger_->figures().live_bytes + bytes;
     for (Pressure& pressure : pressure_) {
       const bool above = static_cast<double>(live) >= pressure.level * static_cast<double>(quota_);
@@ -421,47 +650,48 @@ void QuotaPool::tell_pressure(std::int64_t bytes) {
     }
   }
   if (calls.empty()) return;
+  const MidCall ops_of_calls;
   for (const PressureCall& call : calls) call(live);
 }
 
 PoolStats QuotaPool::heap_figures() {
-  Lock lock(*this);
+  const Lock lock(mutex_);
   return memory_->stats();
 }
 
 LedgerFigures QuotaPool::figures() {
-  Lock lock(*this);
+  const Lock lock(mutex_);
   return ledger_->figures();
 }
 
 void QuotaPool::reset_peaks() {
-  Lock lock(*this);
+  const Lock lock(mutex_);
   ledger_->reset_peaks();
   memory_->reset_peaks();
 }
 
 std::int64_t QuotaPool::trim() {
-  Lock lock(*this);
+  const Lock lock(mutex_);
   return memory_->trim();
 }
 
 std::int64_t QuotaPool::foreseen() {
-  Lock lock(*this);
+  const Lock lock(mutex_);
   return foreseen_;
 }
 
 std::int64_t QuotaPool::left_ahead() {
-  Lock lock(*this);
+  const Lock lock(mutex_);
   return left_ahead_;
 }
 
 std::shared_ptr<SpillTier> QuotaPool::tier() {
-  Lock lock(*this);
+  const Lock lock(mutex_);
   return tier_;
 }
 
 std::string QuotaPool::spill_path() {
-  Lock lock(*this);
+  const Lock lock(mutex_);
   return tier_ ? tier_->path() : "";
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,13 +12,14 @@
 namespace tw {
 
 // Where blocks go that a pool has no room for: files below the processor's memory; for a device's
-// pool that will be pinned memory, with files below it in turn.
+// pool pinned memory, with files below it in turn. Called on several threads at once, without the
+// pool's lock where it says nothing else.
 class SpillTier {
  public:
   virtual ~SpillTier() = default;
   // Keeps a copy and returns its number. Raises OSError and leaves nothing behind.
   virtual std::uint64_t write(const void* from, std::size_t bytes) = 0;
-  // Whether it keeps so much without making room.
+  // Whether it keeps so much without making room. Asked under the pool's lock.
   virtual bool has_room(std::size_t) const { return true; }
   // Raises OSError where the copy is gone, short or unreadable.
   virtual void read(std::uint64_t number, void* to, std::size_t bytes) const = 0;
@@ -52,7 +54,7 @@ class SpillFolder final : public SpillTier {
   const std::string path_;
   const int lock_;  // open file that carries the lock
   const pid_t owner_;
-  std::uint64_t next_ = 0;
+  std::atomic<std::uint64_t> next_{0};
 };
 
 }  // namespace tw

@@ -2,6 +2,8 @@
 // observers are notified of what ran.
 #pragma once
 
+#include "core/base/frontend_lock.h"
+#include "core/base/thresholds.h"
 #include "core/memory/events.h"
 #include "core/runtime/device.h"
 #include "core/runtime/interruption.h"
@@ -10,45 +12,11 @@
 
 namespace tw {
 
-// Frees the frontend's lock around long kernels; the binding installs the two functions, before any
-// other thread asks.
-struct FrontendLock {
-  void* (*release)();
-  void (*acquire)(void* state);
-};
-extern FrontendLock frontend_lock;
-
-// Giving the lock away costs about 50 ns: worth it from about 20 us of work, which are 1 MB, or
-// twice as many operations.
-inline bool is_long(const Estimate& work) { return work.bytes > 1e6 || work.flops > 2e6; }
-
-class Unlocked {
- public:
-  explicit Unlocked(const Estimate& work)
-      : state_(is_long(work) && modes.unlocks && frontend_lock.release ? frontend_lock.release()
-                                                                       : nullptr) {}
-  ~Unlocked() {
-    if (state_) frontend_lock.acquire(state_);
-  }
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
-  explicit operator bool() const { return state_; }
-
- private:
-  void* state_;
-};
-
-// Keeps the frontend's lock for a scope: what other threads would do in between must not happen.
-class LockKept {
- public:
-  LockKept() : before_(modes.unlocks) { modes.unlocks = false; }
-  ~LockKept() { modes.unlocks = before_; }
-  LockKept(const LockKept&) = delete;
-  LockKept& operator=(const LockKept&) = delete;
-
- private:
-  const bool before_;
-};
+// Giving the frontend's lock away costs about 50 ns: worth it from about 20 us of work, which are 1
+// MB, or twice as many operations.
+inline bool is_long(const Estimate& work) {
+  return work.bytes > thresholds::kLongCallBytes || work.flops > thresholds::kLongCallFlops;
+}
 
 // Runs `run()` as the computation of one op. `describe(event)` fills in the event's texts and is
 // called only while ops are observed. A signal's handler may end what `makes_results` alone,
@@ -57,7 +25,7 @@ template <class Run, class Describe> inline void run_prepared(const Estimate& es
                                                               Describe&& describe,
                                                               bool makes_results = false) {
   const auto launch = [&] {
-    const Unlocked unlocked(estimate);
+    const Unlocked unlocked(is_long(estimate));
     const MayEndEarly early(makes_results && unlocked);
     if (modes.plain) [[likely]]
       return static_cast<void>(run());

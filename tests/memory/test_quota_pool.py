@@ -487,3 +487,20 @@ def test_the_python_ledger_runs_pools_too(tmp_path):
     """
     done = run(code, str(tmp_path), env={**os.environ, "TILEWRIGHT_NATIVE_RUNTIME": "0"})
     assert done.stdout.split() == ["True", "True"], done.stderr
+
+
+def test_a_pool_whose_ledger_decides_otherwise_than_the_reference_says_so(tmp_path):
+    code = """
+        import sys
+        import tilewright as tw
+        from tilewright.memory import reference
+        reference.Ledger.cold = lambda self: list(reversed(list(self._by_use)))
+        pool = tw.memory.Pool(quota_bytes=2 << 20, spill_dir=sys.argv[1])
+        xs = [pool.allocate(1 << 20) for i in range(2)]
+        try:
+            pool.stats(), pool.allocate(1 << 20), pool.stats()
+        except RuntimeError as error:
+            print(error)
+    """
+    done = run(code, str(tmp_path), env={**os.environ, "TILEWRIGHT_NATIVE_RUNTIME": "0"})
+    assert "differ in make_room" in done.stdout, done.stderr

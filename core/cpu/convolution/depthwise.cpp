@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/convolution/axis.h"
 #include "core/cpu/convolution/cost.h"
 #include "core/runtime/thread_pool.h"
@@ -12,12 +13,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// Multiply-adds of a piece, about 30 us.
-constexpr int64_t kPieceTerms = 1 << 20;
-// Bytes of the source's pixels that are multiplied at a time: they and the result's stay in L2, and
-// few rows of a large plane are transposed twice.
-constexpr int64_t kBandBytes = 128 << 10;
 
 // How bands of the result's rows, and what they read, lie as pixels of as many planes as there are
 // lanes.
@@ -34,7 +29,8 @@ struct Layout {
     const int64_t columns = ceil_div(along.result, along.classes);
     width = (columns - 1) * along.step + high[1] - low[1] + 1;
     height = ceil_div(down.result, down.classes);
-    const int64_t rows = kBandBytes / (width * lanes * static_cast<int64_t>(size_of(p.dtype)));
+    const int64_t rows =
+        thresholds::kBandBytes / (width * lanes * static_cast<int64_t>(size_of(p.dtype)));
     band = std::clamp<int64_t>((rows - high[0] + low[0] - 1) / down.step + 1, 1, height);
   }
   int64_t source() const { return down.source * along.source; }
@@ -167,7 +163,7 @@ template <class T> void sums(const ConvolutionProblem& p) {
       to[at.taps * at.lanes] = p.bias ? static_cast<const T*>(p.bias)[channel] : T{0};
     }
   const std::vector<std::int32_t> places = in_order(at.result_elements() / at.lanes, at.lanes);
-  const int64_t piece = std::max<int64_t>(1, kPieceTerms / (at.result() * size));
+  const int64_t piece = std::max<int64_t>(1, thresholds::kDepthwiseGrain / (at.result() * size));
   parallel_ranges(groups.count, piece, [&](int64_t first, int64_t past) {
     Source<T> source(at);
     const ScratchArray<T> y(at.result_elements());
@@ -195,7 +191,8 @@ template <class T> void weights(const ConvolutionProblem& p) {
   const std::vector<std::int32_t> places = in_order(at.result_elements() / at.lanes, at.lanes);
   const int64_t size = at.taps * at.lanes;
   const int64_t turns = ceil_div(groups.count, groups.period);
-  const int64_t turn = std::max<int64_t>(1, kPieceTerms / (at.result() * size));  // of a piece
+  const int64_t turn =
+      std::max<int64_t>(1, thresholds::kDepthwiseGrain / (at.result() * size));  // of a piece
   const int64_t parts = std::clamp<int64_t>(ceil_div(16, groups.period), 1, ceil_div(turns, turn));
   const ScratchArray<T> sums(groups.period * parts * size);
   std::fill_n(static_cast<T*>(sums), groups.period * parts * size, T{0});

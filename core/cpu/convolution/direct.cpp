@@ -1,5 +1,6 @@
 #include "core/cpu/convolution/direct.h"
 
+#include "core/base/thresholds.h"
 #include "core/cpu/convolution/cost.h"
 
 namespace tw {
@@ -44,13 +45,12 @@ double sums_ns(const ConvolutionProblem& p) {
   const double images = double(p.groups * p.batch),
                taps = double(volume(p.kernel)) * double(volume(p.y));
   const double panels = double(Panels(channels, lanes_of(p)).count);
-  constexpr double kPiecePixels = 448;
   const double bytes = weights_of(p) * double(size_of(p.dtype));
   return lanes_ns(p, channels, images * taps * double(forward ? in : out)) +
          kToLanesNs * elements_of(p, forward ? p.x : p.y, forward ? p.in : p.out) +
          kFromLanesNs * elements_of(p, result, forward ? p.out : p.in) +
          kPackWeightNs * weights_of(p) + kRunNs * images * panels * taps / kTileRows +
-         far_ns(bytes, 2 + double(p.batch) * double(volume(result)) / kPiecePixels);
+         far_ns(bytes, 2 + double(p.batch) * double(volume(result)) / thresholds::kPiecePixels);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Rung direct, the weights' gradient of few input channels: pixels of rows of the output lie in the
 // lanes, so that its gradient is read where it is, which for so few terms would take longer to
 // transpose than to multiply.
+#include "core/base/thresholds.h"
 #include "core/cpu/convolution/direct.h"
 #include "core/cpu/convolution/planes.h"
 #include "core/runtime/thread_pool.h"
@@ -10,26 +11,20 @@ namespace {
 
 using std::int64_t;
 
-// Pixels whose products are added up in registers: enough that sums are seldom read and written,
-// few enough that rows of one tile's channels stay in the first-level cache.
-constexpr int64_t kBandPixels = 1024;
-// Sums over parts of the batch, each with a copy of its own, where there are few groups to share.
-constexpr int64_t kPieces = 8, kCopyBytes = 4 << 20;
-constexpr double kPieceFlops = 4e6;
-
 struct Plan {
   int64_t in, out, terms, rows, bands, steps, parts;
   int64_t sums;  // vectors of a part
 
   Plan(const ConvolutionProblem& p, int64_t taps, int64_t vector_bytes)
       : in(p.in / p.groups), out(p.out / p.groups), terms(in * taps) {
-    rows = std::clamp<int64_t>(kBandPixels / p.y[2], 1, p.y[1]);
+    rows = std::clamp<int64_t>(thresholds::kDotPixels / p.y[2], 1, p.y[1]);
     bands = ceil_div(p.y[1], rows);
     steps = p.batch * bands;
     sums = out * terms;
-    const auto pieces = static_cast<int64_t>(flops_of(p) / double(p.groups) / kPieceFlops);
-    const int64_t most = std::clamp<int64_t>(pieces, 1, kPieces);
-    const int64_t copies = kCopyBytes / std::max<int64_t>(1, sums * vector_bytes);
+    const auto pieces =
+        static_cast<int64_t>(flops_of(p) / double(p.groups) / thresholds::kFlopGrain);
+    const int64_t most = std::clamp<int64_t>(pieces, 1, thresholds::kBatchParts);
+    const int64_t copies = thresholds::kDotCopyBytes / std::max<int64_t>(1, sums * vector_bytes);
     parts = std::max<int64_t>(1, std::min({steps, most, 1 + copies}));
   }
 };

@@ -1,5 +1,6 @@
 // Rung direct, forward from few input channels: these would leave most lanes empty, so pixels of a
 // row of the output lie there, and the weights are read where they are.
+#include "core/base/thresholds.h"
 #include "core/cpu/convolution/direct.h"
 #include "core/cpu/convolution/planes.h"
 #include "core/runtime/thread_pool.h"
@@ -9,10 +10,8 @@ namespace {
 
 using std::int64_t;
 
-constexpr double kPieceFlops = 4e6;
 // A piece fills anew the rows that its first and last output rows reach; where there is work for
 // so many pieces, each has enough rows that this is a small part.
-constexpr int64_t kPieces = 16;
 constexpr int64_t kReaches = 2;
 // Planes of the output that are written to in turns: each lies in a page of its own, and the TLB
 // for stores holds few. A multiple of the rows of all tiles.
@@ -110,9 +109,11 @@ template <class T> void direct_pixels(const ConvolutionProblem& p) {
   for (int64_t i = 0; i < out; ++i) rows_at[i] = static_cast<std::int32_t>(i * terms);
   const double row_flops = 2.0 * double(out) * double(terms) * double(p.y[2]);
   const int64_t all_rows = p.batch * p.groups * p.y[1];
-  const int64_t wanted = std::min(kReaches * at.reach[0] / at.axes[0].step, all_rows / kPieces);
-  const int64_t rows = std::clamp(std::max(static_cast<int64_t>(kPieceFlops / row_flops), wanted),
-                                  int64_t{1}, p.y[1]);
+  const int64_t wanted =
+      std::min(kReaches * at.reach[0] / at.axes[0].step, all_rows / thresholds::kPieces);
+  const int64_t rows =
+      std::clamp(std::max(static_cast<int64_t>(thresholds::kFlopGrain / row_flops), wanted),
+                 int64_t{1}, p.y[1]);
   const int64_t bands = ceil_div(p.y[1], rows);
   const Rows<T> band(p, at, rows_at);
   parallel_chunks(p.batch * p.groups * bands, [&](int64_t i) {

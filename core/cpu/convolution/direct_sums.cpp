@@ -1,6 +1,7 @@
 // Rung direct, forward and the input's gradient. With a stride the gradient's pixels fall into
 // classes, by their place modulo the stride: each class is a convolution of its own, of stride 1,
 // with those taps of the kernel that reach it.
+#include "core/base/thresholds.h"
 #include "core/cpu/convolution/axis.h"
 #include "core/cpu/convolution/direct.h"
 #include "core/cpu/convolution/layout.h"
@@ -10,17 +11,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// What shares the second-level cache (1 MiB or more): a piece's source, and a block of weights.
-constexpr int64_t kSourceBytes = 256 << 10, kWeightBytes = 384 << 10;
-// Terms added up in one go: longer chains of float32 lose a digit (docs/notes).
-constexpr int64_t kChainTerms = 256;
-// Pixels of the result that a piece should have: each block of weights is read from far away once a
-// piece.
-constexpr int64_t kPiecePixels = 448;
-// Pieces, so that several threads have work; fewer where there is little of it.
-constexpr int64_t kPieces = 16;
-constexpr double kPieceFlops = 4e6;
 
 struct Plan {
   GatherAxis axes[3];
@@ -57,16 +47,16 @@ struct Plan {
     int64_t pixels = 1, source = pitch * bytes;  // of a unit
     for (int d = 0; d < 3; ++d) pixels *= d == cut ? axes[d].classes : axes[d].result;
     for (int d = 0; d < 3; ++d) source *= d == cut ? axes[d].step : reach(d, all_units(d));
-    const int64_t wanted = std::max<int64_t>(1, kPiecePixels / pixels);
-    const int64_t fitting = std::max<int64_t>(1, kSourceBytes / source);
+    const int64_t wanted = std::max<int64_t>(1, thresholds::kPiecePixels / pixels);
+    const int64_t fitting = std::max<int64_t>(1, thresholds::kSourceBytes / source);
     piece_units = std::min(
         units, std::max(std::min(wanted, fitting), ceil_div(high[cut] - low[cut], axes[cut].step)));
     piece_units = ceil_div(units, ceil_div(units, piece_units));
     piece_images = 1;
     if (piece_units == units)
       piece_images = std::clamp<int64_t>(std::min(wanted, fitting) / units, 1, p.batch);
-    const double work = flops_of(p) / kPieceFlops;
-    const int64_t most = std::clamp<int64_t>(static_cast<int64_t>(work), 1, kPieces);
+    const double work = flops_of(p) / thresholds::kFlopGrain;
+    const int64_t most = std::clamp<int64_t>(static_cast<int64_t>(work), 1, thresholds::kPieces);
     while (piece_images > 1 && places() * ceil_div(p.batch, piece_images) * p.groups < most)
       piece_images = piece_images / 2;
     const int64_t pieces = places() * ceil_div(p.batch, piece_images) * p.groups;
@@ -215,8 +205,8 @@ template <class T> class Piece {
     const ConvolutionLoops& loops = convolution_loops<T>();
     const int64_t width = plan_.panels.width, channels = plan_.source_channels;
     const int64_t tap_bytes = channels * width * static_cast<int64_t>(sizeof(T));
-    const int64_t at_once =
-        std::max<int64_t>(1, std::min(kWeightBytes / tap_bytes, kChainTerms / channels));
+    const int64_t at_once = std::max<int64_t>(
+        1, std::min(thresholds::kWeightBytes / tap_bytes, thresholds::kChainTerms / channels));
     const ScratchArray<ConvolutionRun> runs(plan_.taps);
     each_class(plan_, [&](const Class& c) {
       const int64_t rows = find_rows(c, rows_at);

@@ -1,5 +1,6 @@
 // Rung direct, the weights' gradient: for each tap and input channel, the sums over all pixels of
 // the input times the gradient, whose channels are in the lanes.
+#include "core/base/thresholds.h"
 #include "core/cpu/convolution/direct.h"
 #include "core/cpu/convolution/layout.h"
 #include "core/runtime/thread_pool.h"
@@ -8,14 +9,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// Pixels added up at a time: their input and gradient stay in the second-level cache, and a tile's
-// sums are read and written once for so many terms.
-constexpr int64_t kStepPixels = 256, kStepBytes = 512 << 10;
-// Sums over parts of the batch, where there are too few panels to share between threads; each needs
-// a copy of the sums.
-constexpr int64_t kPieces = 8, kCopyBytes = 8 << 20;
-constexpr double kPieceFlops = 4e6;
 
 struct Plan {
   int64_t in, out, taps, pitch, rows;  // of a group; rows: of sums, one for each tap and channel
@@ -39,18 +32,19 @@ struct Plan {
     const int64_t unit = volume(p.y) / p.y[cut];
     int64_t bytes = pitch * static_cast<int64_t>(sizeof(T));
     for (int d = 0; d < 3; ++d) bytes *= d == cut ? p.stride[d] : reach(p, d, p.y[d]);
-    const int64_t fitting = std::max<int64_t>(1, std::min(kStepPixels / unit, kStepBytes / bytes));
+    const int64_t fitting = std::max<int64_t>(
+        1, std::min(thresholds::kChainTerms / unit, thresholds::kBlockBytes / bytes));
     units = std::min(p.y[cut], fitting);
     units = ceil_div(p.y[cut], ceil_div(p.y[cut], units));
     images = units < p.y[cut] ? 1 : std::clamp<int64_t>(fitting / units, 1, p.batch);
     steps_an_image = ceil_div(p.y[cut], units);
     steps = ceil_div(p.batch, images) * steps_an_image;
-    const int64_t most =
-        std::clamp<int64_t>(static_cast<int64_t>(flops_of(p) / kPieceFlops), 1, kPieces);
+    const int64_t most = std::clamp<int64_t>(
+        static_cast<int64_t>(flops_of(p) / thresholds::kFlopGrain), 1, thresholds::kBatchParts);
     const int64_t copy =
         p.groups * panels.count * panels.width * rows * static_cast<int64_t>(sizeof(T));
     parts = std::clamp<int64_t>(ceil_div(most, p.groups * panels.count), 1,
-                                std::min(steps, 1 + kCopyBytes / copy));
+                                std::min(steps, 1 + thresholds::kSumCopyBytes / copy));
   }
   static int64_t reach(const ConvolutionProblem& p, int d, int64_t count) {
     return (count - 1) * p.stride[d] + (p.kernel[d] - 1) * p.dilation[d] + 1;

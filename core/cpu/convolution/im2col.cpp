@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/convolution/cost.h"
 #include "core/cpu/convolution/windows/unfold.h"
 #include "core/cpu/matmul/matmul.h"
@@ -14,14 +15,8 @@ namespace {
 
 using std::int64_t;
 
-// An unfolded block shares the second-level cache (1 MiB or more) with what it is multiplied by.
-constexpr int64_t kBlockBytes = 512 << 10;
-// Fewer columns would read the weights too often for what they compute, and waste a tile's tail.
-constexpr int64_t kFewPlaces = 192;
 // Pieces of an image are whole tiles of the widest product kernel: four vectors of 16 floats.
 constexpr int64_t kTilePlaces = 64;
-// Parts of a sum over the batch, where there are too few sums to share between threads.
-constexpr int64_t kPieces = 8;
 
 void multiply(const MatmulProblem& p) {
   static const OpKernels* const ladder = find_op("matmul");
@@ -57,11 +52,11 @@ struct ColumnBlocks {
 };
 ColumnBlocks blocks_of(const ConvolutionProblem& p, int64_t places) {
   const int64_t y = volume(p.y);
-  if (y < kFewPlaces && p.batch > 1) {
-    const int64_t images = std::min(p.batch, parts_of(std::max(places, kFewPlaces), y));
+  if (y < thresholds::kFewPlaces && p.batch > 1) {
+    const int64_t images = std::min(p.batch, parts_of(std::max(places, thresholds::kFewPlaces), y));
     return {images, images * y, 1, parts_of(p.batch, images)};
   }
-  const int64_t parts = parts_of(y, std::max(places, kFewPlaces));
+  const int64_t parts = parts_of(y, std::max(places, thresholds::kFewPlaces));
   const int64_t each = parts_of(parts_of(y, parts), kTilePlaces) * kTilePlaces;
   return {1, std::min(each, y), parts_of(y, each), p.batch * parts_of(y, each)};
 }
@@ -135,7 +130,7 @@ MatmulProblem forward_product(const ConvolutionProblem& p, int64_t places) {
 }
 ColumnBlocks forward_blocks(const ConvolutionProblem& p) {
   const Sizes s(p);
-  return blocks_of(p, kBlockBytes / (s.in * s.taps * int64_t(size_of(p.dtype))));
+  return blocks_of(p, thresholds::kBlockBytes / (s.in * s.taps * int64_t(size_of(p.dtype))));
 }
 template <class T>
 void forward_block(const ConvolutionProblem& p, const ColumnBlock& block, int64_t group) {
@@ -169,13 +164,14 @@ template <class T> void forward(const ConvolutionProblem& p) {
 int64_t channels_of_piece(const ConvolutionProblem& p, const ColumnBlocks& blocks) {
   const Sizes s(p);
   const int64_t bytes = s.taps * blocks.places * int64_t(size_of(p.dtype));
-  return std::clamp<int64_t>(2 * kBlockBytes / bytes, 1, s.in);
+  return std::clamp<int64_t>(2 * thresholds::kBlockBytes / bytes, 1, s.in);
 }
 // A block that holds several images is gathered for each piece: its channels are to be many.
 ColumnBlocks input_gradient_blocks(const ConvolutionProblem& p) {
   constexpr int64_t kChannels = 4;
   const int64_t bytes = volume(p.kernel) * int64_t(size_of(p.dtype)) * kChannels;
-  return blocks_of(p, volume(p.y) < kFewPlaces ? kFewPlaces : 2 * kBlockBytes / bytes);
+  return blocks_of(p, volume(p.y) < thresholds::kFewPlaces ? thresholds::kFewPlaces
+                                                           : 2 * thresholds::kBlockBytes / bytes);
 }
 MatmulProblem input_gradient_product(const ConvolutionProblem& p, int64_t channels,
                                      int64_t places) {
@@ -236,11 +232,13 @@ WeightPieces weight_pieces(const ConvolutionProblem& p) {
   const Sizes s(p);
   const auto element = int64_t(size_of(p.dtype));
   WeightPieces out;
-  out.channels = std::clamp<int64_t>(2 * kBlockBytes / (s.out * s.taps * element), 1, s.in);
+  out.channels =
+      std::clamp<int64_t>(2 * thresholds::kBlockBytes / (s.out * s.taps * element), 1, s.in);
   out.by_channel = parts_of(s.in, out.channels);
-  out.blocks =
-      blocks_of(p, std::max<int64_t>(2 * kBlockBytes / (out.channels * s.taps * element), 512));
-  out.parts = std::clamp<int64_t>(kPieces / (p.groups * out.by_channel), 1, out.blocks.count);
+  out.blocks = blocks_of(
+      p, std::max<int64_t>(2 * thresholds::kBlockBytes / (out.channels * s.taps * element), 512));
+  out.parts = std::clamp<int64_t>(thresholds::kBatchParts / (p.groups * out.by_channel), 1,
+                                  out.blocks.count);
   return out;
 }
 MatmulProblem weight_gradient_product(const ConvolutionProblem& p, int64_t channels,

@@ -3,6 +3,8 @@
 // a row may lie anywhere, so that images' edges, strides and dilations cost nothing.
 #pragma once
 
+#include "core/base/thresholds.h"
+
 namespace tw::TW_ISA_NAME {
 namespace {
 
@@ -18,8 +20,6 @@ constexpr int tile_rows(int vectors, bool even = false) {
 }
 // b streams from the second-level cache, prefetched this many steps ahead; one line of two, since
 // the processor brings lines in pairs.
-inline constexpr int kPrefetchSteps = 8;
-inline constexpr std::size_t kPrefetchBytes = 128;
 
 // One term of every sum: x[r] times the vectors at b.
 template <class T, int rows, int vectors>
@@ -51,8 +51,8 @@ TW_INLINE void add_run(const ConvolutionBlock& p, const ConvolutionRun& run,
   for (std::int64_t l = 0; l < past; l += a_col, b += b_row) {
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v)
-      if (v * kLanes<T> * sizeof(T) % kPrefetchBytes == 0)
-        __builtin_prefetch(b + v * kLanes<T> + kPrefetchSteps * b_row);
+      if (v * kLanes<T> * sizeof(T) % thresholds::kBytesAhead == 0)
+        __builtin_prefetch(b + v * kLanes<T> + thresholds::kStepsAhead * b_row);
     add_term<T>(x, l, b, sums);
   }
 }
@@ -72,8 +72,8 @@ TW_INLINE void add_even_rows(const ConvolutionBlock& p, std::int64_t row,
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) {
       y[v] = Vec<T>::load(b + v * kLanes<T>).v;
-      if (v * kLanes<T> * sizeof(T) % kPrefetchBytes == 0)
-        __builtin_prefetch(b + v * kLanes<T> + kPrefetchSteps * b_row);
+      if (v * kLanes<T> * sizeof(T) % thresholds::kBytesAhead == 0)
+        __builtin_prefetch(b + v * kLanes<T> + thresholds::kStepsAhead * b_row);
     }
 #pragma GCC unroll 18
     for (int r = 0; r < rows; ++r) {

@@ -1,4 +1,5 @@
 // Rung winograd, forward and the input's gradient.
+#include "core/base/thresholds.h"
 #include "core/cpu/convolution/winograd_tiles.h"
 #include "core/runtime/thread_pool.h"
 
@@ -6,16 +7,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// Transformed tiles and their products should stay in the second-level cache; with few tiles the
-// weights are read too often.
-constexpr int64_t kPlaneBytes = 1 << 20, kFewTiles = 28, kManyTiles = 98;
-constexpr int64_t kTilesOfFarWeights = 64;
-// Tiles whose products are transformed as soon as they are there, nearly all from the first-level
-// cache. Of the larger tiles too few fit: their weights would only be read more often.
-constexpr int64_t kTilesAtOnce = 36;
-constexpr int64_t kPieces = 16;
-constexpr double kPieceFlops = 4e6;
 
 struct Plan {
   WinogradShape s;
@@ -37,19 +28,20 @@ struct Plan {
     const int64_t tile = s.planes * (pitch + panels.width) * int64_t(sizeof(float));
     const int64_t bytes = p.groups * panels.count * panel_elements() * int64_t(sizeof(float));
     weights_are_far = double(bytes) > far_weight_bytes();
-    const int64_t wanted = std::clamp(kPlaneBytes / tile,
-                                      weights_are_far ? kTilesOfFarWeights : kFewTiles, kManyTiles);
+    const int64_t wanted = std::clamp(
+        thresholds::kTilesBytes / tile,
+        weights_are_far ? thresholds::kFewFarTiles : thresholds::kFewTiles, thresholds::kManyTiles);
     rows = std::clamp<int64_t>((wanted + s.columns / 2) / s.columns, 1, s.rows);
     rows = ceil_div(s.rows, ceil_div(s.rows, rows));
     images = rows < s.rows ? 1 : std::clamp<int64_t>(wanted / (rows * s.columns), 1, p.batch);
-    const int64_t most =
-        std::clamp<int64_t>(int64_t(flops_of(p) / kPieceFlops), 1, num_threads() > 1 ? kPieces : 1);
+    const int64_t most = std::clamp<int64_t>(int64_t(flops_of(p) / thresholds::kFlopGrain), 1,
+                                             num_threads() > 1 ? thresholds::kPieces : 1);
     while (images > 1 && pieces(p) < ceil_div(most, weights_are_far ? panels.count : 1))
       images /= 2;
-    tiles_at_once = m == 2 ? std::min(kTilesAtOnce, tiles()) : tiles();
+    tiles_at_once = m == 2 ? std::min(thresholds::kTilesAtOnce, tiles()) : tiles();
     panel_run = ceil_div(panels.count, std::min(panels.count, ceil_div(most, pieces(p))));
     const int64_t channel = s.planes * panels.width * int64_t(sizeof(float));
-    const int64_t runs = ceil_div(s.in * channel, kWeightBytes);
+    const int64_t runs = ceil_div(s.in * channel, thresholds::kTransformedBytes);
     channel_run = round_up(ceil_div(s.in, runs), lanes);
   }
   // Weights that one piece alone needs are transformed as it needs them, and so are those that

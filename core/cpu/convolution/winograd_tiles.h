@@ -6,10 +6,6 @@
 
 namespace tw {
 
-// Transformed weights, or sums of their gradient, of some channels: they stay in the second-level
-// cache from when they are written until they are read.
-inline constexpr std::int64_t kWeightBytes = 600 << 10;
-
 // Beyond this, transformed weights come back from memory: half of the last-level cache, of which
 // one core of many has no more than a few tens of MiB to itself.
 inline double far_weight_bytes() {

@@ -1,6 +1,7 @@
 // Rung winograd, the weights' gradient: the transpose of the forward part. Steps of some tiles are
 // transformed, then added up plane by plane; where one step takes all tiles, block by block of the
 // weights, whose sums go no further than the second-level cache.
+#include "core/base/thresholds.h"
 #include "core/cpu/convolution/winograd_tiles.h"
 #include "core/runtime/thread_pool.h"
 
@@ -9,8 +10,6 @@ namespace {
 
 using std::int64_t;
 
-// Tiles of a step: more of them spare reading and writing the sums, fewer stay in cache.
-constexpr int64_t kStepBytes = 2 << 20, kFewTiles = 48, kManyTiles = 128;
 // Rows of tiles transformed by one thread.
 constexpr int64_t kBandRows = 2;
 
@@ -32,12 +31,15 @@ struct Plan {
     bands = bands_an_image * p.batch;
     const int64_t tile = s.planes * (pitch + g_pitch) * int64_t(sizeof(float));
     const int64_t channel = s.planes * panels.width * int64_t(sizeof(float));
-    block = round_up(ceil_div(s.in, ceil_div(s.in * channel, kWeightBytes)), lanes);
+    block =
+        round_up(ceil_div(s.in, ceil_div(s.in * channel, thresholds::kTransformedBytes)), lanes);
     blocks = ceil_div(s.in, block);
-    const bool one_step = p.batch * s.rows * s.columns <= kManyTiles && blocks * panels.count > 1;
+    const bool one_step =
+        p.batch * s.rows * s.columns <= thresholds::kManySumTiles && blocks * panels.count > 1;
     const bool far = double(panels.count * s.in * channel) > far_weight_bytes();
-    const int64_t least = one_step || far ? kManyTiles : kFewTiles;
-    const int64_t wanted = std::clamp(kStepBytes / tile, least, kManyTiles);
+    const int64_t least = one_step || far ? thresholds::kManySumTiles : thresholds::kFewSumTiles;
+    const int64_t wanted =
+        std::clamp(thresholds::kSumTilesBytes / tile, least, thresholds::kManySumTiles);
     step = std::clamp<int64_t>(wanted / (s.columns * std::min(kBandRows, s.rows)), 1, bands);
   }
   int64_t most_tiles() const { return step * std::min(kBandRows, s.rows) * s.columns; }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -18,13 +19,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// Bytes a chunk of work moves: long against the cost of handing it to a thread (about 1 us), short
-// enough to balance; also the size below which a copy stays on the calling thread.
-constexpr int64_t kChunkBytes = 256 << 10;
-// Results larger than this do not fit the 2 MiB second-level cache beside their source: write
-// around it.
-constexpr int64_t kStreamBytes = 4 << 20;
 
 struct Loop {
   int64_t count, x_bytes, y_bytes;
@@ -116,23 +110,23 @@ bool repeats_each(const Copy& copy, const Nest& outer, Loop row) {
 void repeat_each(const Copy& copy, int64_t values, int64_t times, Position start) {
   const int64_t size = copy.element_bytes, row_bytes = times * size;
   const int64_t last = 64 / row_bytes + 1;  // what writes behind its rows is no good for these
-  parallel_ranges(values, at_least_one(kChunkBytes / row_bytes), [&](int64_t begin, int64_t end) {
-    const int64_t whole = std::max<int64_t>(end - begin - last, 0);
-    const char* x = start.x + begin * size;
-    char* y = start.y + begin * row_bytes;
-    copy.table.spread[log2_size(size)](whole, times, x, y);
-    for (int64_t i = whole; i < end - begin; ++i)
-      copy.convert(times, x + i * size, 0, y + i * row_bytes, size);
-  });
+  parallel_ranges(values, at_least_one(thresholds::kGrainBytes / row_bytes),
+                  [&](int64_t begin, int64_t end) {
+                    const int64_t whole = std::max<int64_t>(end - begin - last, 0);
+                    const char* x = start.x + begin * size;
+                    char* y = start.y + begin * row_bytes;
+                    copy.table.spread[log2_size(size)](whole, times, x, y);
+                    for (int64_t i = whole; i < end - begin; ++i)
+                      copy.convert(times, x + i * size, 0, y + i * row_bytes, size);
+                  });
 }
 
 // Rows of up to these bytes are copied many a call, along one of the loops outside them: the
 // innermost, unless another is longer and this a few rows. A piece of it, and with it all of the
 // other loops, stays in the first-level cache.
-constexpr int64_t kCopiedRowBytes = 512, kCopiedPiece = 8 << 10, kFewCopied = 16;
 int loop_of_short_rows(const Nest& outer) {
   int best = outer.rank - 1;
-  if (outer.loops[best].count >= kFewCopied) return best;
+  if (outer.loops[best].count >= thresholds::kNarrow) return best;
   for (int i = 0; i < outer.rank; ++i)
     if (outer.loops[i].count > outer.loops[best].count) best = i;
   return best;
@@ -143,12 +137,14 @@ void copy_short_rows(const Copy& copy, Nest outer, Loop row, Position start) {
   const int64_t size = size_of(copy.from), bytes = row.count * size;
   const CopyRowsFunction move = copy.table.copy_rows[log2_size(size)];
   const bool converts = copy.from != copy.to;
-  const int64_t others = outer.count(), piece = std::min(down.count, kCopiedPiece / bytes);
+  const int64_t others = outer.count(),
+                piece = std::min(down.count, thresholds::kLoneStageBytes / bytes);
   const int64_t pieces = (down.count + piece - 1) / piece;
   parallel_ranges(
-      pieces * others, at_least_one(kChunkBytes / (piece * row.count * copy.element_bytes)),
+      pieces * others,
+      at_least_one(thresholds::kGrainBytes / (piece * row.count * copy.element_bytes)),
       [&](int64_t begin, int64_t end) {
-        alignas(64) char buffer[kCopiedPiece];
+        alignas(64) char buffer[thresholds::kLoneStageBytes];
         for (int64_t i = begin; i < end; ++i) {
           Position p = at(outer, start, i % others);
           const int64_t first = i / others * piece, rows = std::min(piece, down.count - first);
@@ -166,7 +162,7 @@ void copy_short_rows(const Copy& copy, Nest outer, Loop row, Position start) {
 }
 bool has_short_rows(const Copy& copy, const Nest& outer, Loop row) {
   const int64_t bytes = row.count * size_of(copy.from);
-  if (outer.rank == 0 || bytes > kCopiedRowBytes) return false;
+  if (outer.rank == 0 || bytes > thresholds::kShortCopyBytes) return false;
   if (row.x_bytes < 0 && bytes >= 64) return false;  // backwards by whole vectors
   if (copy.from == copy.to) return true;
   return row.y_bytes * row.count == outer.loops[loop_of_short_rows(outer)].y_bytes;
@@ -178,7 +174,7 @@ void copy_rows(const Copy& copy, const Nest& outer, Loop row, Position start) {
     return repeat_each(copy, outer.loops[0].count, row.count, start);
   if (has_short_rows(copy, outer, row)) return copy_short_rows(copy, outer, row, start);
   const int64_t rows = outer.count();
-  const int64_t piece = at_least_one(kChunkBytes / copy.element_bytes);
+  const int64_t piece = at_least_one(thresholds::kGrainBytes / copy.element_bytes);
   if (row.count >= 2 * piece) {
     const int64_t pieces = (row.count + piece - 1) / piece;
     parallel_chunks(rows * pieces, [&](int64_t chunk) {
@@ -205,9 +201,9 @@ void copy_transposed(const Copy& copy, const Nest& outer, Loop along_x, Loop alo
   const int64_t cols = along_x.count, rows = along_y.count;
   const bool aligned = reinterpret_cast<std::uintptr_t>(start.y) % 64 == 0 &&
                        along_x.y_bytes % 64 == 0 && outer.rank == 0;
-  const bool stream = aligned && batch * rows * cols * size > kStreamBytes;
+  const bool stream = aligned && batch * rows * cols * size > thresholds::kTransposeStreamBytes;
   // Bands of 64 rows of y, or as many as make a chunk.
-  const int64_t fitting = kChunkBytes / (rows * size) / 64 * 64;
+  const int64_t fitting = thresholds::kGrainBytes / (rows * size) / 64 * 64;
   const int64_t band = fitting < 64 ? 64 : fitting;
   const int64_t bands = (cols + band - 1) / band;
   const auto run = [&](Position p, int64_t begin) {
@@ -221,7 +217,7 @@ void copy_transposed(const Copy& copy, const Nest& outer, Loop along_x, Loop alo
     });
     return;
   }
-  parallel_ranges(batch, at_least_one(kChunkBytes / (rows * cols * size)),
+  parallel_ranges(batch, at_least_one(thresholds::kGrainBytes / (rows * cols * size)),
                   [&](int64_t begin, int64_t end) {
                     walk(outer, start, begin, end, [&](Position p) { run(p, 0); });
                   });
@@ -235,7 +231,8 @@ void convert_tiles(const Copy& copy, const Nest& outer, Loop along_x, Loop along
   const int64_t tiles = across * ((along_y.count + kTileWidth - 1) / kTileWidth);
   const TransposeFunction transpose = copy.table.transpose[log2_size(size)];
   parallel_ranges(
-      outer.count() * tiles, at_least_one(kChunkBytes / (height * kTileWidth * copy.element_bytes)),
+      outer.count() * tiles,
+      at_least_one(thresholds::kGrainBytes / (height * kTileWidth * copy.element_bytes)),
       [&](int64_t begin, int64_t end) {
         alignas(64) char buffer[kTileBytes];
         for (int64_t tile = begin; tile < end; ++tile) {
@@ -260,7 +257,7 @@ void convert_transposed(const Copy& copy, const Nest& outer, Loop along_x, Loop 
   const int64_t down = (along_y.count + side - 1) / side;
   const int64_t squares = across * down;
   parallel_ranges(
-      outer.count() * squares, kChunkBytes / (side * side * copy.element_bytes),
+      outer.count() * squares, thresholds::kGrainBytes / (side * side * copy.element_bytes),
       [&](int64_t begin, int64_t end) {
         for (int64_t square = begin; square < end; ++square) {
           const Position p = at(outer, start, square / squares);
@@ -406,7 +403,7 @@ void bind_sequence(void* problem, void* const* at) {
   static_cast<SequenceProblem*>(problem)->y = at[0];
 }
 template <class T, class F> void fill_sequence(const SequenceProblem& p, F&& value) {
-  constexpr int64_t kBlock = 512;  // elements staged at once
+  constexpr int64_t kBlock = thresholds::kStageBytes / 8;  // elements staged at once
   T block[kBlock];
   const int64_t size = size_of(p.dtype);
   for (int64_t at = 0; at < p.count; at += kBlock) {
@@ -418,7 +415,7 @@ template <class T, class F> void fill_sequence(const SequenceProblem& p, F&& val
 }
 // In the result's own 64 bits, modulo 2^64.
 void count_up(const SequenceProblem& p) {
-  constexpr int64_t kPiece = kChunkBytes / static_cast<int64_t>(sizeof(std::uint64_t));
+  constexpr int64_t kPiece = thresholds::kGrainBytes / static_cast<int64_t>(sizeof(std::uint64_t));
   parallel_ranges(p.count, kPiece, [&](int64_t begin, int64_t end) {
     const auto step = static_cast<std::uint64_t>(p.step);
     std::uint64_t value =

@@ -4,6 +4,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/shape.h"
+#include "core/base/thresholds.h"
 
 namespace tw {
 
@@ -28,7 +29,7 @@ using CopyRowsFunction = void (*)(const CopiedRows& rows, const void* x, void* y
 // Tiles that are transposed into a buffer on the way somewhere else: as many rows as a cache line
 // of the source has elements, so that each of its lines is read once, and half of a first-level
 // cache.
-inline constexpr std::int64_t kTileWidth = 256, kTileBytes = 64 * kTileWidth;
+inline constexpr std::int64_t kTileBytes = thresholds::kHalfL1Bytes, kTileWidth = kTileBytes / 64;
 
 struct ConvertTable {
   ConvertFunction convert[kDTypes][kDTypes];  // [from][to]

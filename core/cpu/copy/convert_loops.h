@@ -3,6 +3,7 @@
 #ifdef __F16C__
 #include <immintrin.h>
 #endif
+#include "core/base/thresholds.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/simd/mask_bytes.h"
 #include "core/cpu/math/polynomials.h"
@@ -367,7 +368,8 @@ TW_INLINE void copy_every_second(int64_t n, const T* x, T* y, Indices<i...>) {
 
 // From some KiB on the C library copies by a string instruction, whose time doubles on Zen 4 where
 // the two lie badly; shorter runs gain nothing, and long ones it writes around the caches.
-inline constexpr int64_t kLeastVectorCopy = 512, kMostVectorCopy = 8 << 20;
+inline constexpr int64_t kLeastVectorCopy = thresholds::kShortCopyBytes,
+                         kMostVectorCopy = thresholds::kMostVectorCopy;
 TW_INLINE void copy_run(int64_t bytes, const char* x, char* y) {
 #ifdef __AVX2__
   using V = Vec<std::uint8_t>;

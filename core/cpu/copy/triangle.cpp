@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -13,9 +14,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// Bytes that a thread takes at a time: long against the hand-over.
-constexpr int64_t kGrain = 256 << 10;
 
 struct Problem {
   DType dtype;
@@ -99,7 +97,7 @@ template <bool lower> void run(const void* problem) {
   const Bands<lower> bands(p);
   const int64_t row_bytes = p.columns * static_cast<int64_t>(size_of(p.dtype));
   const char* const x = p.dense ? p.x : p.y;
-  parallel_ranges(p.shape.product() / p.columns, kGrain / row_bytes + 1,
+  parallel_ranges(p.shape.product() / p.columns, thresholds::kGrainBytes / row_bytes + 1,
                   [&](int64_t begin, int64_t end) {
                     for (int64_t row = begin; row < end;) {
                       const int64_t first = row % p.rows, matrix = (row - first) * row_bytes;

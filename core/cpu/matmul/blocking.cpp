@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/cpu_info.h"
+#include "core/base/thresholds.h"
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/tuning.h"
 #include "core/memory/scratch.h"
@@ -14,9 +15,6 @@ namespace tw {
 namespace {
 
 std::int64_t round_up(std::int64_t x, std::int64_t to) { return (x + to - 1) / to * to; }
-
-// Rows of A that are not contiguous are packed, for a whole run along k, up to this many: 16 MiB.
-constexpr std::int64_t kPackedRows = 3072;
 
 // Work in multiply-adds' time: an element that is moved once costs about as much as 16 flops.
 double work_of(const MatmulProblem& p) {
@@ -34,10 +32,12 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 // Tiles whose rows are one line each leave memory too little at a place: with AVX2 4096 x 16 x 4096
 // takes 13.4 ms, around the caches 19.0.
 std::int64_t stream_bytes(std::int64_t k) {
-  constexpr std::int64_t kVeryFewTerms = 4, kLeast = 8 << 20, kMost = 20 << 20;
+  constexpr std::int64_t kVeryFewTerms = 4;
   const std::int64_t row_bytes = tile_columns(DType::float32) * std::int64_t(sizeof(float));
-  if (k > kVeryFewTerms) return row_bytes > kLineBytes ? kLeast : kNever;
-  return std::clamp(cpu_info().l3_bytes * 5 / 8, kLeast, kMost);
+  if (k > kVeryFewTerms)
+    return row_bytes > kLineBytes ? thresholds::kLeastProductStreamBytes : kNever;
+  return std::clamp(cpu_info().l3_bytes * 5 / 8, thresholds::kLeastProductStreamBytes,
+                    thresholds::kMostProductStreamBytes);
 }
 
 struct Grid {
@@ -47,15 +47,11 @@ bool has_work_for_threads(const MatmulProblem& p) {
   return threads_of_a_product() > 1 && work_of(p) >= 2 * matmul_tuning().work_per_part;
 }
 
-// Tall products of few columns are halved, for packing B twice (2-7 %): a thread that loses its
-// processor for a while then leaves the others less to wait for (p95 at 1024^2 down by a quarter).
-constexpr std::int64_t kTallRows = 512;
-
 // Columns first: parts along n share no packing. Several parts a thread even out an unlucky one.
 Grid grid_of(const MatmulProblem& p, const MatmulBlocks& blocks, std::int64_t tile) {
   const std::int64_t passes = (p.m + blocks.mc - 1) / blocks.mc;
   if (!has_work_for_threads(p)) return {1, passes, 1};
-  const std::int64_t rows = std::max<std::int64_t>(passes, p.m >= kTallRows ? 2 : 1);
+  const std::int64_t rows = std::max<std::int64_t>(passes, p.m >= thresholds::kTallRows ? 2 : 1);
   const std::int64_t threads = threads_of_a_product();
   const std::int64_t most = matmul_tuning().parts_per_thread * threads;
   const std::int64_t parts =
@@ -109,7 +105,7 @@ void set_parts(const MatmulProblem& p, MatmulBlocks& blocks) {
   const std::int64_t element = size_of(p.dtype), l3 = cpu_info().l3_bytes;
   if (l3 <= 0 || blocks.kc >= p.k || packs_rows(p) || p.m * p.n * element <= l3 / 2) return;
   const std::int64_t rows = std::min(l3 / 4 / (blocks.kc * element), p.m);
-  if (rows < kTallRows) return;
+  if (rows < thresholds::kTallRows) return;
   blocks.part_m = rows;
   blocks.part_n = std::max(l3 / 8 / (rows * element) / blocks.nc, std::int64_t{1}) * blocks.nc;
 }
@@ -151,7 +147,8 @@ MatmulBlocks blocks_of(const MatmulProblem& p) {
   const std::int64_t columns =
       std::max(matmul_tuning().block_bytes / (element * kc) / tile, std::int64_t{1}) * tile;
   const std::int64_t nc = std::min(columns, round_up(p.n, tile));
-  MatmulBlocks blocks{kc, nc, packs_rows(p) ? std::min(p.m, kPackedRows) : p.m, streams_result(p)};
+  MatmulBlocks blocks{kc, nc, packs_rows(p) ? std::min(p.m, thresholds::kPackedRows) : p.m,
+                      streams_result(p)};
   set_parts(p, blocks);
   return blocks;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/matmul/layout.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
@@ -13,7 +14,7 @@ using std::int64_t;
 
 // Rearranged operands take at most so much memory: longer sums are added up in runs, and matrices
 // of a batch go together while they stay in a cache.
-constexpr int64_t kMostBytes = 64 << 20, kGroupBytes = 1 << 18;
+constexpr int64_t kMostBytes = thresholds::kCopiedOperandBytes;
 // To write a real number of a rearranged operand, and of a result that is joined.
 constexpr double kNsPerMoved = 0.12, kNsPerJoined = 0.3;
 
@@ -54,8 +55,7 @@ RealProduct by_parts(const MatmulProblem& p) {
 
 // f(first row, rows) on all threads.
 template <class F> void each_rows(int64_t rows, int64_t length, F&& f) {
-  constexpr int64_t kGrain = 1 << 14;
-  const int64_t grain = (kGrain / (length + 1) + 8) / 8 * 8;
+  const int64_t grain = (thresholds::kHeavyGrain / (length + 1) + 8) / 8 * 8;
   parallel_ranges(rows, grain, [&](int64_t from, int64_t to) { f(from, to - from); });
 }
 
@@ -78,7 +78,7 @@ class Rearranged {
     const int64_t each =
         per_term * std::min(run, p_.k) + (plan_.by_parts ? 4 * part * p_.m * p_.n : 0);
     const int64_t group =
-        std::clamp<int64_t>(kGroupBytes / std::max<int64_t>(each, 1), 1, p_.batch);
+        std::clamp<int64_t>(thresholds::kSourceBytes / std::max<int64_t>(each, 1), 1, p_.batch);
     const Scratch memory(static_cast<std::size_t>(group * each));
     for (int64_t first = 0; first < p_.batch; first += group)
       for (int64_t l = 0; l == 0 || l < p_.k; l += run) {
@@ -176,20 +176,19 @@ bool is_of_vectors(const MatmulProblem& p) {
   return p.m == 1 && p.n == 1 && is_unit(p.a_col, p.k) && is_unit(p.b_row, p.k);
 }
 template <class Part> void multiply_vectors(const MatmulProblem& p, bool conjugate) {
-  constexpr int64_t kPiece = 1 << 15;  // about 10 us
   struct Sums {
     double of[4];
   };
   const auto products = parts_of(p.dtype).products;
-  const int64_t pieces = (p.k + kPiece - 1) / kPiece;
+  const int64_t pieces = (p.k + thresholds::kSumPiece - 1) / thresholds::kSumPiece;
   const Scratch memory(static_cast<std::size_t>(p.batch * pieces) * sizeof(Sums));
   auto* const sums = memory.as<Sums>();
-  const int64_t grain = std::max<int64_t>(1, kPiece / (p.k + 1));
+  const int64_t grain = std::max<int64_t>(1, thresholds::kSumPiece / (p.k + 1));
   parallel_ranges(p.batch * pieces, grain, [&](int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end; ++at) {
-      const int64_t i = at / pieces, l = at % pieces * kPiece;
+      const int64_t i = at / pieces, l = at % pieces * thresholds::kSumPiece;
       sums[at] = {};
-      products(std::min(kPiece, p.k - l),
+      products(std::min(thresholds::kSumPiece, p.k - l),
                static_cast<const Complex<Part>*>(p.a) + i * p.a_batch + l,
                static_cast<const Complex<Part>*>(p.b) + i * p.b_batch + l, sums[at].of);
     }

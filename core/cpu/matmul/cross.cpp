@@ -1,4 +1,5 @@
 // Cross products of vectors of three numbers along an axis.
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/runtime/thread_pool.h"
@@ -8,9 +9,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// Vectors that a thread takes at a time: about 10 us.
-constexpr int64_t kGrain = 8 << 10;
 
 // (outer, 3, inner)
 struct Problem {
@@ -58,15 +56,16 @@ template <class T> void run_as(const Problem& p) {
   const T *const a = static_cast<const T*>(p.a), *const b = static_cast<const T*>(p.b);
   T* const y = static_cast<T*>(p.y);
   if (p.inner == 1)
-    return parallel_ranges(p.outer, kGrain, [&](int64_t begin, int64_t end) {
+    return parallel_ranges(p.outer, thresholds::kCellGrain, [&](int64_t begin, int64_t end) {
       cross(end - begin, 3, 1, a + 3 * begin, b + 3 * begin, y + 3 * begin);
     });
-  parallel_ranges(p.outer, kGrain / (p.inner + 1) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t at = 3 * i * p.inner;
-      cross(p.inner, 1, p.inner, a + at, b + at, y + at);
-    }
-  });
+  parallel_ranges(p.outer, thresholds::kCellGrain / (p.inner + 1) + 1,
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < end; ++i) {
+                      const int64_t at = 3 * i * p.inner;
+                      cross(p.inner, 1, p.inner, a + at, b + at, y + at);
+                    }
+                  });
 }
 void run(const void* problem) {
   const auto& p = *static_cast<const Problem*>(problem);

@@ -1,4 +1,5 @@
 // The matmul ladder in the registry: which rung accepts which problem, and what it costs.
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/matmul/matmul.h"
 
@@ -51,28 +52,26 @@ void run_packed(const void* problem) {
 // for few sums, which pays only where packing B would cost more: for a handful of rows or columns,
 // or with all of B in L1 and sums long enough to make up for adding the lanes. A few long columns
 // are worth a copy that makes them contiguous.
-constexpr std::int64_t kFewDots = 4, kLongDot = 128;
 bool prefers_dots(const MatmulProblem& p) {
   if (!is_unit(p.a_col, p.k)) return false;
   if (!is_unit(p.b_row, p.k)) return copies_for_dots(p.m, p.n, p.k, lanes_of(p.dtype));
   if (p.n == 1) return true;
   if (reads_b_rows(p)) return false;
-  return p.m <= kFewDots || p.n <= kFewDots ||
-         (p.k >= kLongDot &&
+  return p.m <= thresholds::kFewDots || p.n <= thresholds::kFewDots ||
+         (p.k >= thresholds::kLongDot &&
           p.k * std::min(p.m, p.n) * std::int64_t(size_of(p.dtype)) <= matmul_tuning().dot_bytes);
 }
 
 // Rows of C that are long or fit a vector, and terms that fit the registers. A B that must be
 // copied and one that is loaded ahead ask for some rows that use it.
-constexpr std::int64_t kEnoughRows = 16;
 bool is_of_few_terms(const MatmulProblem& p) {
   const MatmulTable& table = *active_kernels().matmul;
   const int lanes = lanes_of(p.dtype);
   if (p.k == 0 || p.n == 1 || p.c_col != 1) return false;
   if (!table.masked_access && p.n % lanes != 0) return false;
-  if (p.n <= lanes) return p.k <= table.short_row_terms && p.m >= kEnoughRows;
+  if (p.n <= lanes) return p.k <= table.short_row_terms && p.m >= thresholds::kNarrow;
   return p.k <= table.long_row_terms && p.n > 2 * tile_columns(p.dtype) &&
-         p.m >= (reads_b_rows(p) ? 2 : kEnoughRows);
+         p.m >= (reads_b_rows(p) ? 2 : thresholds::kNarrow);
 }
 
 // The ways differ in the order of additions where B's columns are contiguous.

@@ -3,13 +3,14 @@
 #include <cstdint>
 
 #include "core/base/dtype.h"
+#include "core/base/thresholds.h"
 #include "core/problems/matmul.h"
 
 namespace tw {
 
 // So many terms are added up in one chain, then the chains: rounding errors grow with the length of
 // a chain, and a run may be as long as the caches like. A break costs a percent of a chain's time.
-inline constexpr std::int64_t kMatmulChain = 256;
+inline constexpr std::int64_t kMatmulChain = thresholds::kChainTerms;
 
 // How the direct rung reads its operands.
 enum class DirectWay {

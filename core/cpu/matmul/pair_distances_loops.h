@@ -382,6 +382,7 @@ const PairDistancesTable pair_distances_table = {loops_of<float>(), loops_of<dou
 #include <new>
 #include <utility>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -396,8 +397,6 @@ using Problem = PairProblem;
 
 // Rows that share a packed panel: packing then takes a few percent of the time.
 constexpr int64_t kPieceRows = 256;
-// Differences of a piece of work: about 10 us, long against handing it to another thread.
-constexpr double kPiece = 256 << 10;
 
 Metric metric_of(double p) {
   if (p == 0) return Metric::count;
@@ -470,7 +469,8 @@ template <bool gradient> void run(const void* problem) {
   const int64_t across = (columns + width - 1) / width;
   const int64_t down = (p.n + kPieceRows - 1) / kPieceRows, pieces = p.batches * down * across;
   if (pieces == 0) return;
-  const auto grain = static_cast<int64_t>(kPiece / (differences(p) / double(pieces) + 1)) + 1;
+  const auto grain =
+      static_cast<int64_t>(thresholds::kPairGrain / (differences(p) / double(pieces) + 1)) + 1;
   parallel_ranges(pieces, grain, [&](int64_t begin, int64_t end) {
     const int64_t rows = p.n < kPieceRows ? p.n : kPieceRows;
     const Scratch memory(static_cast<std::size_t>(loops.scratch_bytes(rows)));

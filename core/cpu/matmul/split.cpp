@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "core/base/cpu_info.h"
+#include "core/base/thresholds.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/blocking.h"
@@ -103,8 +104,6 @@ class SharedRange {
 
 // ---- blocks ----
 
-// Packed operands beyond this are made in turns; within it they stay in L3, or nearly so.
-constexpr std::int64_t kPackedBytes = 16 << 20;
 // Lines packed by one thread at a time.
 constexpr std::int64_t kPackLines = 128;
 // Rows of one task are whole micro-tiles of every backend.
@@ -120,7 +119,7 @@ CacheBlocks blocks_for(const SplitTable& backend, int parts, std::int64_t k) {
   const std::int64_t kc = round_up(std::max<std::int64_t>(ceil_divide(k, runs), 1), kSplitTerms);
   const std::int64_t line_bytes = kc * parts * 2, unit = backend.tile_columns;
   const std::int64_t nc = std::max<std::int64_t>(l2 * 3 / 8 / line_bytes / unit, 1) * unit;
-  return {kc, nc, round_up(kPackedBytes / line_bytes, nc * 2)};
+  return {kc, nc, round_up(thresholds::kPackedBytes / line_bytes, nc * 2)};
 }
 
 template <class F> void each(std::int64_t count, bool threads, F f) {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/blocking.h"
@@ -25,8 +26,6 @@ constexpr int kMostLevels = 3;
 // Rows of a temporary begin this far apart beyond their length: a stride of a power of two would
 // put them all into a few sets of the L1 cache.
 constexpr std::int64_t kRowPad = 32;
-// A thread's share of a sum: long enough to be worth a chunk, short enough to even out.
-constexpr std::int64_t kChunkBytes = 1 << 18;
 
 // A matrix in memory, one of whose strides is 1.
 template <class T> struct View {
@@ -46,7 +45,7 @@ template <> const MatmulTable::Sums<double>& sums() { return active_kernels().ma
 // f(first line, lines) for pieces of `lines` lines of `length` elements.
 template <class T, class F> void each_band(std::int64_t lines, std::int64_t length, F&& f) {
   const std::int64_t grain =
-      std::max<std::int64_t>(kChunkBytes / (length * std::int64_t(sizeof(T))), 1);
+      std::max<std::int64_t>(thresholds::kGrainBytes / (length * std::int64_t(sizeof(T))), 1);
   parallel_ranges(lines, grain, [&](std::int64_t from, std::int64_t to) { f(from, to - from); });
 }
 

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "core/base/error.h"
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/pointwise/pointwise.h"
@@ -17,13 +18,9 @@ namespace tw {
 
 namespace {
 
-// Bytes a thread moves at a time: large enough to hide the hand-over.
-constexpr std::int64_t kGrainBytes = 1 << 18;
 // Rows come from anywhere: the hardware sees a row's lines coming, but not the next row. So its
-// first lines are prefetched this many rows before they are copied (8192 random rows of 1 KiB of
-// 50,000: 1.4 times as fast; rows from a cache: no slower).
-constexpr std::int64_t kRowsAhead = 4;
-constexpr std::int64_t kLineBytes = 64, kLinesAhead = 16;
+// first lines are prefetched some rows before they are copied.
+constexpr std::int64_t kLineBytes = 64;
 
 template <class T> void gather_items(std::int64_t begin, std::int64_t end, const void* x,
                                      const std::int64_t* offsets, void* y) {
@@ -37,14 +34,14 @@ void gather_range(std::size_t item, std::int64_t row_count, std::int64_t begin, 
   if (row_count == 1 && item == 8) return gather_items<std::uint64_t>(begin, end, x, offsets, y);
   const std::int64_t item_bytes = static_cast<std::int64_t>(item);
   const std::int64_t row_bytes = row_count * item_bytes;
-  const std::int64_t ahead = std::min(row_bytes, kLinesAhead * kLineBytes);
+  const std::int64_t ahead = std::min(row_bytes, thresholds::kLinesAhead * kLineBytes);
   const auto row = [&](std::int64_t i) {
     return static_cast<const char*>(x) + offsets[i] * item_bytes;
   };
   for (std::int64_t i = begin; i < end; ++i) {
-    if (i + kRowsAhead < end)
+    if (i + thresholds::kRowsAhead < end)
       for (std::int64_t b = 0; b < ahead; b += kLineBytes)
-        __builtin_prefetch(row(i + kRowsAhead) + b);
+        __builtin_prefetch(row(i + thresholds::kRowsAhead) + b);
     std::memcpy(static_cast<char*>(y) + i * row_bytes, row(i), static_cast<std::size_t>(row_bytes));
   }
 }
@@ -55,7 +52,7 @@ void gather_rows(DType dtype, std::int64_t rows, std::int64_t row_count, const v
                  const std::int64_t* offsets, void* y) {
   const std::size_t item = size_of(dtype);
   const std::int64_t row_bytes = row_count * static_cast<std::int64_t>(item);
-  const std::int64_t grain = kGrainBytes / (row_bytes + 1) + 1;
+  const std::int64_t grain = thresholds::kGrainBytes / (row_bytes + 1) + 1;
   parallel_ranges(rows, grain, [&](std::int64_t begin, std::int64_t end) {
     gather_range(item, row_count, begin, end, x, offsets, y);
   });
@@ -81,7 +78,7 @@ void scatter_add_rows(DType dtype, std::int64_t rows, std::int64_t row_count, co
         const PointwiseFn add = pointwise_value(PointwiseOp::add, type);
         constexpr int kSteps[] = {1, 1};
         // Threads share the places, so that rows are added in order whatever their number.
-        const bool few = rows * row_count * std::int64_t{sizeof(T)} < 2 * kGrainBytes;
+        const bool few = rows * row_count * std::int64_t{sizeof(T)} < 2 * thresholds::kGrainBytes;
         const std::int64_t places = few ? 1 : *std::max_element(offsets, offsets + rows) + 1;
         const std::int64_t grain = (places + num_threads() - 1) / num_threads();
         return parallel_ranges(places, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -283,8 +280,6 @@ void bind_take(void* problem, void* const* at) {
   p.y = static_cast<char*>(at[2]);
 }
 
-// Bytes that a few moves copy.
-constexpr int64_t kShortRun = 64;
 // Rows of one to two W, which start at row(i): two moves, which may overlap; of one alone where it
 // is all.
 template <class W, bool all = false, class Row>
@@ -317,7 +312,7 @@ template <class Row> void take_runs(int64_t run, int64_t begin, int64_t end, cha
   if (run < 8) return take_ends<std::uint32_t>(run, begin, end, y, row);
   if (run < 16) return take_ends<std::uint64_t>(run, begin, end, y, row);
   if (run <= 32) return take_ends<Bytes16>(run, begin, end, y, row);
-  if (run <= kShortRun) return take_ends<Bytes32>(run, begin, end, y, row);
+  if (run <= thresholds::kShortRunBytes) return take_ends<Bytes32>(run, begin, end, y, row);
   for (int64_t i = begin; i < end; ++i, y += run)
     std::memcpy(y, row(i), static_cast<std::size_t>(run));
 }
@@ -328,37 +323,39 @@ int64_t byte_of_row(const TakeProblem& p, int64_t row, int axes) {
   return bytes;
 }
 void take_along(const TakeProblem& p) {
-  parallel_ranges(p.rows * p.count, kGrainBytes / p.run + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end;) {
-      const int64_t first = at % p.count, stop = std::min(p.count, first + end - at);
-      const char* const x = p.x + byte_of_row(p, at / p.count, p.lead.rank());
-      take_runs(p.run, first, stop, p.y + at * p.run,
-                [&](int64_t i) { return x + p.index[i] * p.step; });
-      at += stop - first;
-    }
-  });
+  parallel_ranges(
+      p.rows * p.count, thresholds::kGrainBytes / p.run + 1, [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end;) {
+          const int64_t first = at % p.count, stop = std::min(p.count, first + end - at);
+          const char* const x = p.x + byte_of_row(p, at / p.count, p.lead.rank());
+          take_runs(p.run, first, stop, p.y + at * p.run,
+                    [&](int64_t i) { return x + p.index[i] * p.step; });
+          at += stop - first;
+        }
+      });
 }
 
 // Of few short runs some rows go together: where what they take lies is written down once, for all
 // rows of the last axes of the lead, or for a part of those of the last.
-constexpr int64_t kTogether = 256;
 bool is_short(const TakeProblem& p) {
-  return p.count <= kTogether / 4 && p.run <= kShortRun && p.rows > 1;
+  return p.count <= thresholds::kTakenTogether / 4 && p.run <= thresholds::kShortRunBytes &&
+         p.rows > 1;
 }
 void take_some_rows(const TakeProblem& p) {
   int axes = p.lead.rank();  // those before the rows that go together
   int64_t rows = 1;
-  while (axes > 0 && rows * p.lead[axes - 1] * p.count <= kTogether) rows *= p.lead[--axes];
+  while (axes > 0 && rows * p.lead[axes - 1] * p.count <= thresholds::kTakenTogether)
+    rows *= p.lead[--axes];
   const bool is_part = rows == 1;
   if (is_part) rows = p.lead[--axes];
-  const int64_t together = std::min(rows, kTogether / p.count);
-  int64_t offsets[kTogether];
+  const int64_t together = std::min(rows, thresholds::kTakenTogether / p.count);
+  int64_t offsets[thresholds::kTakenTogether];
   for (int64_t i = 0; i < together; ++i) {
     const int64_t row = byte_of_row(p, i, p.lead.rank());
     for (int64_t j = 0; j < p.count; ++j) offsets[i * p.count + j] = row + p.index[j] * p.step;
   }
   const int64_t groups = (rows + together - 1) / together, row_bytes = p.count * p.run;
-  const int64_t grain = kGrainBytes / (together * row_bytes) + 1;
+  const int64_t grain = thresholds::kGrainBytes / (together * row_bytes) + 1;
   parallel_ranges(p.rows / rows * groups, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t outer = i / groups, first = i % groups * together;

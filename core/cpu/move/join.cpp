@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/runtime/thread_pool.h"
@@ -12,11 +13,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// Bytes that a thread takes at a time: long enough to hide the hand-over.
-constexpr int64_t kGrain = 256 << 10;
-// Bytes an operand, on average, up to which the steps of a copy of its own show.
-constexpr int64_t kShort = 16 << 10;
 
 // Of each row of the result: where the operand's part begins, and how long it is.
 struct Part {
@@ -44,7 +40,8 @@ const char* refuses(const Call& call) {
     if (call.in[i].dtype != call.out[0].dtype) return "operands of several types";
     if (!call.in[i].contiguous) return "operands with gaps";
   }
-  return bytes_of(call.out[0]) > call.inputs * kShort ? "long operands" : nullptr;
+  return bytes_of(call.out[0]) > call.inputs * thresholds::kShortJoinBytes ? "long operands"
+                                                                           : nullptr;
 }
 
 void set_up(const Call& call, void* memory) {
@@ -95,7 +92,7 @@ void copy_part(const Problem& p, const Part& part) {
 void run(const void* problem) {
   const auto& p = *static_cast<const Problem*>(problem);
   if (p.rows * p.row_bytes == 0) return;
-  const int64_t grain = kGrain * p.count / (p.rows * p.row_bytes) + 1;
+  const int64_t grain = thresholds::kGrainBytes * p.count / (p.rows * p.row_bytes) + 1;
   parallel_ranges(p.count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) copy_part(p, p.parts()[i]);
   });

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/memory/scratch.h"
@@ -12,9 +13,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// Elements that a thread takes at a time: 256 KB, large enough to hide the hand-over.
-constexpr int64_t kGrain = 1 << 15;
 
 struct RunsProblem {
   int64_t count, total;
@@ -63,7 +61,7 @@ void run_runs(const void* problem) {
   const Scratch scratch(static_cast<std::size_t>(p.count + 1) * sizeof(int64_t));
   int64_t* const starts = scratch.as<int64_t>();
   find_starts(p, starts);
-  parallel_ranges(p.total, kGrain,
+  parallel_ranges(p.total, thresholds::kGrain,
                   [&](int64_t begin, int64_t end) { write_runs(p, starts, begin, end); });
 }
 

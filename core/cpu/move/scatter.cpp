@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/base/error.h"
+#include "core/base/thresholds.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -15,9 +16,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// Elements of a piece of work, which go to places anywhere in an axis: 50 us or so.
-constexpr int64_t kPiece = 32 << 10;
 
 // One axis of the index, or several that are evenly spaced in all arrays. Steps of the indexed
 // array do not count the axis that is indexed.
@@ -137,7 +135,7 @@ template <class F> void each_run_shared(const AlongProblem& p, bool writes, F&& 
   const int split = shared_axis(p, writes);
   if (split < 0) return each_run(p, 0, 0, p.axes[0].count, run);
   const int64_t count = p.axes[split].count;
-  int64_t grain = kPiece / (total / count) + 1;
+  int64_t grain = thresholds::kGrain / (total / count) + 1;
   if (split == p.rank - 1) {  // whole cache lines, and no shorter than threads ask for
     constexpr int64_t kLines = 64;
     grain = std::max(grain, (count / num_threads() + kLines) / kLines * kLines);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -17,14 +18,6 @@ namespace {
 
 using std::int64_t;
 
-// Elements of a piece of work, about 20 us.
-constexpr int64_t kPiece = 32 << 10;
-// Results beyond this do not stay in the second-level cache (2 MiB), so they are written around it.
-constexpr int64_t kStreamBytes = 8 << 20;
-// Pieces that have sums of their own, at most: what is added up in the end is small beside x.
-constexpr int64_t kSumPieces = 64, kLeastSumRows = 64;
-constexpr int64_t kColumns = 64;  // of float32: four cache lines a row
-
 const NormLoops& loops_of(const NormProblem& p) {
   const NormTable& table = *active_kernels().norm;
   return p.dtype == DType::float64 ? table.float64 : table.float32;
@@ -32,12 +25,14 @@ const NormLoops& loops_of(const NormProblem& p) {
 int64_t bytes_of(const NormProblem& p) { return static_cast<int64_t>(size_of(p.dtype)); }
 int64_t rows_of(const NormProblem& p) { return p.outer * p.groups; }
 int64_t scales_of(const NormProblem& p) { return p.groups * p.channels; }
-int64_t pieces_of(int64_t elements) { return elements < kPiece ? kPiece / (elements + 1) + 1 : 1; }
+int64_t pieces_of(int64_t elements) {
+  return elements < thresholds::kGrain ? thresholds::kGrain / (elements + 1) + 1 : 1;
+}
 
 // `run`: elements that lie together, which all begin on a cache line where the first does.
 bool streams(const NormProblem& p, const void* y, int64_t run) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(y) % 64 == 0 && run * bytes_of(p) % 64 == 0;
-  return aligned && rows_of(p) * p.channels * p.inner * bytes_of(p) > kStreamBytes;
+  return aligned && rows_of(p) * p.channels * p.inner * bytes_of(p) > thresholds::kRowsStreamBytes;
 }
 
 // dweight and dbias from sums of pieces, `step` apart, in their order; those for dbias are `apart`
@@ -73,7 +68,7 @@ void normalize_rows(const NormProblem& p) {
 void normalize_channels(const NormProblem& p) {
   const NormLoops& loops = loops_of(p);
   if (p.inner == 1)
-    return parallel_ranges(p.channels, kColumns, [&](int64_t begin, int64_t end) {
+    return parallel_ranges(p.channels, thresholds::kNormStrip, [&](int64_t begin, int64_t end) {
       loops.columns(p, begin, end, false);
     });
   const bool stream = streams(p, p.y, p.inner);
@@ -87,8 +82,10 @@ namespace {
 void plain_rows_backward(const NormProblem& p) {
   const int64_t rows = rows_of(p), width = 2 * scales_of(p);
   const bool sums = p.dweight, stream = streams(p, p.dx, p.channels);
-  const int64_t grain =
-      sums ? std::max(kLeastSumRows, (rows + kSumPieces - 1) / kSumPieces) : pieces_of(p.channels);
+  const int64_t grain = sums
+                            ? std::max(thresholds::kLeastSumRows,
+                                       (rows + thresholds::kMostParts - 1) / thresholds::kMostParts)
+                            : pieces_of(p.channels);
   const int64_t pieces = (rows + grain - 1) / grain;
   const int64_t own = width * (8 + bytes_of(p));
   const Scratch scratch(sums ? static_cast<std::size_t>(pieces * own) : 0);
@@ -124,7 +121,7 @@ void normalize_channels_backward(const NormProblem& p) {
   const NormLoops& loops = loops_of(p);
   const auto loop = p.inner == 1 ? loops.columns_backward : loops.channels_backward;
   const bool stream = p.inner > 1 && streams(p, p.dx, p.inner);
-  parallel_ranges(p.channels, p.inner == 1 ? kColumns : pieces_of(p.outer * p.inner),
+  parallel_ranges(p.channels, p.inner == 1 ? thresholds::kNormStrip : pieces_of(p.outer * p.inner),
                   [&](int64_t begin, int64_t end) { loop(p, begin, end, stream); });
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 
+#include "core/base/thresholds.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/families.h"
@@ -21,20 +22,14 @@ namespace {
 
 using std::int64_t;
 
-// Elements of a piece of work, about 30 us with an exponential each.
-constexpr int64_t kPiece = 32 << 10;
-// Columns taken at once where rows are too long to be read as a whole, or would be one thread's
-// alone: whole cache lines, and pages of a strip stay in the TLB.
-constexpr int64_t kStrip = 256;
-// Results beyond this do not stay in the second-level cache (2 MiB), so they are written around it.
-constexpr int64_t kStreamBytes = 8 << 20;
-
 const SoftmaxLoops& loops_of(DType dtype) {
   const SoftmaxTable& table = *active_kernels().softmax;
   return dtype == DType::float64 ? table.float64 : table.float32;
 }
 
-int64_t pieces_of(int64_t n) { return n < kPiece ? kPiece / (n + 1) + 1 : 1; }
+int64_t pieces_of(int64_t n) {
+  return n < thresholds::kGrain ? thresholds::kGrain / (n + 1) + 1 : 1;
+}
 
 struct Span {
   int64_t start, group;  // first element of [outer, n, inner], and of [outer, inner]
@@ -57,8 +52,10 @@ template <class F> void each_span(const SoftmaxShape& s, F&& body) {
     return parallel_ranges(s.outer, pieces_of(s.n), [&](int64_t begin, int64_t end) {
       body(Span{begin * s.n, begin, end - begin});
     });
-  const bool whole = s.inner <= kMostColumns && s.outer >= num_threads();
-  each_strip(s, std::clamp<int64_t>(s.inner, 1, whole ? kMostColumns : kStrip), body);
+  const bool whole = s.inner <= thresholds::kWideStrip && s.outer >= num_threads();
+  each_strip(s,
+             std::clamp<int64_t>(s.inner, 1, whole ? thresholds::kWideStrip : thresholds::kStrip),
+             body);
 }
 
 struct Elements {
@@ -71,17 +68,16 @@ struct Elements {
 // Short rows, and few columns beside each other, are of less use to vectors than many of their
 // planes [n, inner] side by side: these are transposed in a buffer, so that each is a column of it.
 // The order of terms then follows from the number of planes.
-constexpr int64_t kNarrow = 16, kMostTransposed = 1024;
 bool is_transposed(const SoftmaxShape& s) {
-  const bool narrow = s.are_rows ? s.n <= kNarrow : s.inner < kNarrow;
+  const bool narrow = s.are_rows ? s.n <= thresholds::kNarrow : s.inner < thresholds::kNarrow;
   const int64_t plane = s.n * s.inner;
-  return narrow && plane > 0 && plane <= kMostTransposed && s.outer >= kNarrow &&
-         !is_batch_invariant();
+  return narrow && plane > 0 && plane <= thresholds::kMostTransposed &&
+         s.outer >= thresholds::kNarrow && !is_batch_invariant();
 }
 // Planes that are transposed together: the buffer is 32 KiB of float32 for those of up to 512
 // elements.
 int64_t transposed_at_once(const SoftmaxShape& s) {
-  return std::clamp<int64_t>((8 << 10) / (s.n * s.inner), 16, 512);
+  return std::clamp<int64_t>(thresholds::kLoneStageBytes / (s.n * s.inner), 16, 512);
 }
 // body(first, planes, buffer): the buffer has room for so many elements a plane.
 template <class F> void each_transposed(const SoftmaxShape& s, int64_t elements, F&& body) {
@@ -101,7 +97,7 @@ void transpose(DType dtype, int64_t rows, int64_t columns, const void* x, void* 
 
 // Numbers of 16 bits are computed in float32: rows that fit pass through a buffer in the
 // first-level cache, longer ones through one of their own.
-constexpr int64_t kStaged = 4096, kLongestStaged = 1 << 18;
+constexpr int64_t kStaged = thresholds::kHalfL1Bytes / int64_t(sizeof(float));
 bool is_narrow(DType dtype) { return is_floating(dtype) && size_of(dtype) == 2; }
 // row(rows, from, to).
 template <class Row> void rows_staged(const SoftmaxShape& s, const void* x, void* y, Row row) {
@@ -121,15 +117,14 @@ template <class Row> void rows_staged(const SoftmaxShape& s, const void* x, void
 
 // Columns in strips of all their rows, of about the same width each. Rows of a strip are converted
 // one by one, which narrower ones would not be worth; few columns are one strip.
-constexpr int64_t kStagedStrip = 1 << 17, kLeastStagedColumns = 128;
 bool are_staged_columns(const SoftmaxShape& s) {
-  return s.n * std::min(s.inner, kLeastStagedColumns) <= kLongestStaged;
+  return s.n * std::min(s.inner, thresholds::kLeastStagedColumns) <= thresholds::kLongestStaged;
 }
 // column(columns, apart, from, to).
 template <class Column>
 void columns_staged(const SoftmaxShape& s, const void* x, void* y, Column column) {
   const Elements e(s.dtype);
-  const int64_t most = std::max(kStagedStrip / s.n, kLeastStagedColumns);
+  const int64_t most = std::max(thresholds::kStagedStrip / s.n, thresholds::kLeastStagedColumns);
   const int64_t strips = std::max<int64_t>((s.inner + most - 1) / most, 1);
   const int64_t even = std::max<int64_t>((s.inner + strips - 1) / strips, 1);
   const int64_t wide = strips > 1 ? (even + 15) / 16 * 16 : even;
@@ -184,7 +179,7 @@ template <class Row, class Column> void forward(const SoftmaxShape& s, const voi
     });
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(y) % 64 == 0 && s.n * e.bytes % 64 == 0 && x != y;
-  const bool stream = aligned && s.outer * s.n * e.bytes > kStreamBytes;
+  const bool stream = aligned && s.outer * s.n * e.bytes > thresholds::kRowsStreamBytes;
   each_span(s, [&](Span span) {
     const void* from = e.at(x, span.start);
     const void* own = slopes ? e.at(slopes, span.group) : nullptr;
@@ -223,7 +218,7 @@ void backward(const SoftmaxShape& s, const void* y, const void* g, bool repeated
   const bool transposed = is_transposed(s);
   const int64_t length = transposed   ? transposed_at_once(s) * s.inner
                          : s.are_rows ? s.n
-                                      : std::min(s.inner, kMostColumns);
+                                      : std::min(s.inner, thresholds::kWideStrip);
   const Scratch one_row(repeated ? static_cast<std::size_t>(length * e.bytes) : 0);
   if (repeated && s.dtype == DType::float64)
     std::fill_n(one_row.as<double>(), length, *static_cast<const double*>(g));
@@ -344,7 +339,7 @@ const char* refuses(const Call& call) {
 const char* refuses_values(const Call& call) {
   if (!is_narrow(call.in[0].dtype)) return refuses(call);
   const SoftmaxShape s = shape_of(call.in[0], reduced_by(call));
-  const bool fit = s.are_rows ? s.n <= kLongestStaged : are_staged_columns(s);
+  const bool fit = s.are_rows ? s.n <= thresholds::kLongestStaged : are_staged_columns(s);
   return s.n > 0 && fit && !is_transposed(s) ? nullptr : kTooNarrow;
 }
 void set_shape(void* problem, const Meta& x, std::uint32_t reduced) {
@@ -368,15 +363,14 @@ void set_up_backward(const Call& call, void* problem) {
 }
 // Along axes that are neighbours: as along one. A long row alone is shared between threads by the
 // ops of the body.
-constexpr int64_t kFewGroups = 16, kLongGroup = 4 * kPiece;
 const char* refuses_axes(const Call& call) {
   if (const char* why = refuses(call)) return why;
   const Meta& x = call.in[0];
   AxisGroups axes;
   if (!axes.split(*x.shape, call.attributes.axes(0, x.rank(), call.op->name)))
     return "axes that are no neighbours are moved by copies";
-  const bool few = axes.outer * axes.inner < kFewGroups || is_batch_invariant();
-  const bool alone = few && axes.n > kLongGroup;
+  const bool few = axes.outer * axes.inner < thresholds::kFewGroups || is_batch_invariant();
+  const bool alone = few && axes.n > thresholds::kLongGroup;
   return alone ? "few long rows are shared between threads by other ops" : nullptr;
 }
 void set_up_axes(const Call& call, void* problem) {

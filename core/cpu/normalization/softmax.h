@@ -16,8 +16,6 @@ struct SoftmaxShape {
   std::int64_t outer, n, inner;
   bool are_rows = inner == 1;  // else columns
 };
-// Columns that a kernel takes at once, so that rows are read as a whole.
-inline constexpr std::int64_t kMostColumns = 4096;
 
 void softmax(const SoftmaxShape& shape, const void* x, void* y);
 void log_softmax(const SoftmaxShape& shape, const void* x, void* y);

@@ -1,5 +1,6 @@
 // Softmax and its relatives along rows and down columns: maximum, sum of exponentials, scaling.
 #pragma once
+#include "core/base/thresholds.h"
 #include "core/cpu/math/softmax_weights.h"
 #include "core/cpu/normalization/softmax.h"
 
@@ -60,7 +61,7 @@ template <class T> TW_INLINE T short_softmax_row(int count, const T* x, T slope,
   return sum;
 }
 // Longest row whose exponentials stay in the first-level cache beside the row itself.
-template <class T> inline constexpr int64_t kBuffered = 16384 / sizeof(T);
+template <class T> inline constexpr int64_t kBuffered = thresholds::kHalfL1Bytes / sizeof(T);
 
 template <class T> void softmax_rows(int64_t rows, int64_t n, const void* x, const void* slopes,
                                      void* y, bool stream) {
@@ -80,8 +81,7 @@ template <class T> void softmax_rows(int64_t rows, int64_t n, const void* x, con
 
 // Of rows that fit, so many are taken together that one vector logarithm serves all of them.
 template <class T> TW_INLINE int rows_together(int64_t n, int64_t rows) {
-  constexpr int64_t in_cache = 4096;  // elements
-  const int64_t m = n * kLanes<T> <= in_cache ? kLanes<T> : 1;
+  const int64_t m = n * kLanes<T> <= thresholds::kJointRows ? kLanes<T> : 1;
   return (int)(m < rows ? m : rows);
 }
 template <class T, bool stream>
@@ -180,7 +180,7 @@ template <class T> void log_softmax_backward_rows(int64_t rows, int64_t n, const
 // of the columns stays in the caches. A vector of columns at a time, down all rows, takes twice as
 // long where rows are a power of two apart: their lines share a few sets of the cache.
 
-inline constexpr int64_t kStripColumns = kMostColumns;
+inline constexpr int64_t kStripColumns = thresholds::kWideStrip;
 // One value for each column of a strip.
 template <class T> struct Columns {
   alignas(64) T value[kStripColumns];

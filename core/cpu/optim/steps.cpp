@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/scalar.h"
+#include "core/base/thresholds.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
@@ -17,11 +18,8 @@ namespace {
 
 using std::int64_t;
 
-// Elements of a piece, over all parameters: about 10 us of memory traffic, long against handing it
-// to another thread; a model smaller than that stays on the caller's.
-constexpr int64_t kPiece = 32 << 10;
 // Elements of a stage: two buffers of them stay in the L1 cache.
-constexpr int64_t kStage = 1024;
+constexpr int64_t kStage = thresholds::kStageBytes / int64_t(sizeof(float));
 
 ParameterSlice part(const ParameterSlice& p, int64_t begin, int64_t n) {
   const int64_t bytes = size_of(p.dtype), state_bytes = size_of(working_dtype(p.dtype));
@@ -114,8 +112,8 @@ void run(const void* problem) {
   int64_t total = 0;
   for (int i = 0; i < p.count; ++i) total += p.slices()[i].n;
   const UpdateTable& table = *active_kernels().update;
-  // All parameters laid end to end, cut every kPiece elements.
-  parallel_ranges(total, kPiece, [&](int64_t begin, int64_t end) {
+  // All parameters laid end to end, cut at each grain.
+  parallel_ranges(total, thresholds::kGrain, [&](int64_t begin, int64_t end) {
     int64_t first = 0;  // position of slice i
     for (int i = 0; i < p.count && first < end; first += p.slices()[i++].n) {
       const ParameterSlice& slice = p.slices()[i];

@@ -89,6 +89,7 @@ const TotalNormTable total_norm_table = {
 #include <new>
 #include <string>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
@@ -101,10 +102,8 @@ namespace {
 
 using std::int64_t;
 
-// Elements of a piece: about 10 us of memory traffic, long against handing it to another thread.
-constexpr int64_t kPiece = 32 << 10;
 // Elements of 16-bit tensors that are widened at once: they stay in the L1 cache.
-constexpr int64_t kStage = 2048;
+constexpr int64_t kStage = thresholds::kLoneStageBytes / int64_t(sizeof(float));
 
 struct Slice {
   DType dtype;
@@ -192,11 +191,11 @@ double terms_of_piece(const Problem& p, NormTerms terms, int64_t begin, int64_t 
 double terms_of_all(const Problem& p, NormTerms terms) {
   int64_t count = 0;
   for (int i = 0; i < p.count; ++i) count += p.slices()[i].n;
-  const int64_t pieces = (count + kPiece - 1) / kPiece;
+  const int64_t pieces = (count + thresholds::kSumPiece - 1) / thresholds::kSumPiece;
   const Scratch memory(static_cast<std::size_t>(pieces) * sizeof(double));
   auto* const partial = memory.as<double>();
-  parallel_ranges(count, kPiece, [&](int64_t begin, int64_t end) {
-    partial[begin / kPiece] = terms_of_piece(p, terms, begin, end);
+  parallel_ranges(count, thresholds::kSumPiece, [&](int64_t begin, int64_t end) {
+    partial[begin / thresholds::kSumPiece] = terms_of_piece(p, terms, begin, end);
   });
   double total = 0;
   for (int64_t i = 0; i < pieces; ++i) total = join(terms, total, partial[i]);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/order/rows.h"
@@ -12,11 +13,8 @@ namespace {
 
 using std::int64_t;
 
-// Elements that a thread takes at a time: some 100 us of sorting.
-constexpr int64_t kGrain = 1 << 14;
-
 template <class F> void each_rows(int64_t rows, int64_t row, F&& body) {
-  parallel_ranges(rows, kGrain / (row + 1) + 1, body);
+  parallel_ranges(rows, thresholds::kHeavyGrain / (row + 1) + 1, body);
 }
 // Calls `f` with an object of the C++ type behind an ordered type.
 template <class F> void visit_ordered(DType dtype, F&& f) {
@@ -66,21 +64,18 @@ double cost_of_sort(const void* problem) {
 }
 
 bool is_short(const RowsProblem& p) {
-  return p.n > 0 && p.n <= kNetworkRow && p.rows >= kNetworkRows;
+  return p.n > 0 && p.n <= thresholds::kNetworkRow && p.rows >= thresholds::kNetworkRows;
 }
 // Whether networks sort rows side by side: longer ones where all lanes are in use, and with places
 // where keys have four digits to count and little is filled up.
 bool is_side_by_side(const RowsProblem& p, bool with_places) {
   if (is_short(p)) return true;
   const int64_t key = size_of(p.dtype), item = with_places ? 8 : key;
-  if (p.n <= kNetworkRow || p.n > kLongNetworkRow) return false;
+  if (p.n <= thresholds::kNetworkRow || p.n > thresholds::kLongNetworkRow) return false;
   const int64_t column = active_kernels().order->column_bytes;
   if (p.rows * item < column) return false;
   return !with_places || (key == 4 && is_nearly_power(p.n, item, column));
 }
-// Up to this length a network of one lane in use is faster for keys of 64 bits with places.
-constexpr int64_t kNetworkPair = 128;
-
 template <class K> Row<K> row_of(const RowsProblem& p, int64_t row = 0) {
   return {p.dtype, p.n, static_cast<const K*>(p.x) + row * p.n, p.flag};
 }
@@ -102,7 +97,7 @@ void run_sort_places(const void* problem) {
   visit_key(p.dtype, [&]<class K>(K) {
     using Item = PlacedOf<K>;
     K* const y = static_cast<K*>(p.y);
-    if (is_side_by_side(p, true) || (sizeof(K) == 8 && p.n > 0 && p.n <= kNetworkPair))
+    if (is_side_by_side(p, true) || (sizeof(K) == 8 && p.n > 0 && p.n <= thresholds::kNetworkPair))
       return sort_short_rows(p.rows, row_of<K>(p), y, p.places);
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
       const Scratch room(2 * static_cast<std::size_t>(item_room(p.n, sizeof(Item))) * sizeof(Item));
@@ -130,10 +125,9 @@ template <class K> void write_item(const RowsProblem& p, int64_t row, int64_t at
   static_cast<K*>(p.y)[at] = static_cast<const K*>(p.x)[row * p.n + place];
   p.places[at] = place;
 }
-// Whole rows are put in order where a network does it in less time than the first of them are
-// found.
-constexpr int64_t kFewFirst = 8;
-bool orders_rows(const RowsProblem& p, int64_t k) { return is_short(p) && k * kFewFirst >= p.n; }
+bool orders_rows(const RowsProblem& p, int64_t k) {
+  return is_short(p) && k * thresholds::kFewFirst >= p.n;
+}
 
 // Calls select(row, room for some candidates, how many) for each row and writes the first k of
 // them.
@@ -330,7 +324,7 @@ void run_search(const void* problem) {
     if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
       for (int64_t row = 0; row < p.rows; ++row) {
         const auto* values = static_cast<const T*>(p.values) + row * p.queries;
-        parallel_ranges(p.queries, kGrain, [&](int64_t begin, int64_t end) {
+        parallel_ranges(p.queries, thresholds::kHeavyGrain, [&](int64_t begin, int64_t end) {
           search(p, static_cast<const T*>(p.x) + row * p.n, end - begin, values + begin,
                  p.y + row * p.queries + begin);
         });
@@ -345,9 +339,7 @@ const char* refuses_search(const Call& call) {
 
 // ---- counts ----
 
-// Bins with several counters each, so that equal neighbours do not wait for one another: together
-// they lie in the L1 cache.
-constexpr int64_t kFewBins = 1024;
+// Of few bins each, so that equal neighbours do not wait for one another.
 constexpr int kCounters = 4;
 
 struct BinsProblem {
@@ -405,7 +397,7 @@ template <class T, class BinOf>
 void count_bins(int64_t n, const T* x, int64_t bins, int64_t* y, BinOf bin_of) {
   std::fill_n(y, bins, 0);
   int64_t i = 0;
-  if (bins <= kFewBins) {
+  if (bins <= thresholds::kFewBins) {
     const Scratch memory(static_cast<std::size_t>(kCounters * bins) * sizeof(int64_t));
     auto* const counts = memory.as<int64_t>();
     std::fill_n(counts, kCounters * bins, 0);
@@ -420,10 +412,10 @@ void count_bins(int64_t n, const T* x, int64_t bins, int64_t* y, BinOf bin_of) {
 // In pieces that count for themselves, where the bins are few beside the elements.
 template <class T, class BinOf> void share_bins(const BinsProblem& p, BinOf bin_of) {
   const T* const x = static_cast<const T*>(p.x);
-  const int64_t piece = (p.n + kPieces - 1) / kPieces;
-  if (num_threads() == 1 || piece < kGrain || p.bins > piece / 4)
+  const int64_t piece = (p.n + thresholds::kPieces - 1) / thresholds::kPieces;
+  if (num_threads() == 1 || piece < thresholds::kHeavyGrain || p.bins > piece / 4)
     return count_bins(p.n, x, p.bins, p.y, bin_of);
-  const Scratch memory(static_cast<std::size_t>(kPieces * p.bins) * sizeof(int64_t));
+  const Scratch memory(static_cast<std::size_t>(thresholds::kPieces * p.bins) * sizeof(int64_t));
   auto* const counts = memory.as<int64_t>();
   const int64_t pieces = (p.n + piece - 1) / piece;
   parallel_ranges(p.n, piece, [&](int64_t begin, int64_t end) {

@@ -10,6 +10,7 @@
 
 #include "core/base/cpu_info.h"
 #include "core/base/dtype.h"
+#include "core/base/thresholds.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/order/order.h"
@@ -19,10 +20,12 @@
 
 namespace tw {
 
-// From this length on a row is shared between threads, cut into so many pieces.
-inline constexpr std::int64_t kSharedRow = 1 << 17, kPieces = 16;
+// Of a row, which is shared between threads if it is long.
 template <class F> void each_piece(std::int64_t n, F&& f) {
-  parallel_ranges(n, n < kSharedRow ? kSharedRow : (n + kPieces - 1) / kPieces, f);
+  parallel_ranges(n,
+                  n < thresholds::kSharedRow ? thresholds::kSharedRow
+                                             : (n + thresholds::kPieces - 1) / thresholds::kPieces,
+                  f);
 }
 
 // ---- keys of elements, which are told apart by the size of a key from here on ----
@@ -100,8 +103,6 @@ void take_places(std::int64_t n, const PlacedOf<K>* items, K* keys, std::int64_t
 
 // ---- stable sorts ----
 
-// Rows up to this long are sorted by insertion: counting digits takes as long as that.
-inline constexpr std::int64_t kInsertionRow = 40;
 // A digit of keys: its 256 places to write to lie in the L1 cache.
 inline constexpr int kDigitBits = 8, kDigitValues = 1 << kDigitBits;
 // Counts have 32 bits.
@@ -119,11 +120,12 @@ template <class Item, int lowest, int past> class DigitSort {
  public:
   using K = decltype(key_in(Item()));
 
-  explicit DigitSort(std::int64_t n) : n_(n), shared_(n >= kSharedRow && num_threads() > 1) {}
+  explicit DigitSort(std::int64_t n)
+      : n_(n), shared_(n >= thresholds::kSharedRow && num_threads() > 1) {}
 
   // Where they lie then: in `items`, or in `spare`.
   Item* run(Item* items, Item* spare) {
-    if (n_ <= kInsertionRow) return insert(items);
+    if (n_ <= thresholds::kInsertionRow) return insert(items);
     int digits[past];
     const int count = shared_ ? find_shared(items, digits) : count_digits(items, digits);
     for (int i = 0; i < count; ++i, std::swap(items, spare))
@@ -173,9 +175,9 @@ template <class Item, int lowest, int past> class DigitSort {
     for (std::int64_t i = 0; i < n_; ++i) to[at[digit_of(from[i], digit)]++] = from[i];
   }
   void shared_pass(int digit, const Item* from, Item* to) {
-    const Scratch memory(kPieces * kDigitValues * sizeof(std::uint32_t));
+    const Scratch memory(thresholds::kPieces * kDigitValues * sizeof(std::uint32_t));
     auto* const counts = memory.as<std::uint32_t>();
-    const std::int64_t piece = (n_ + kPieces - 1) / kPieces;
+    const std::int64_t piece = (n_ + thresholds::kPieces - 1) / thresholds::kPieces;
     each_piece(n_, [=](std::int64_t begin, std::int64_t end) {
       std::uint32_t own[kDigitValues] = {};
       for (std::int64_t i = begin; i < end; ++i) ++own[digit_of(from[i], digit)];
@@ -197,15 +199,13 @@ template <class Item, int lowest, int past> class DigitSort {
   std::uint32_t counts_[past][kDigitValues];
 };
 
-// Up to these lengths the exchanges of a network cost less than counting digits: of keys with
-// places, of which half the digits need no counting, and of keys alone (docs/notes/order.md).
-inline constexpr std::int64_t kNetworkRow = 1024, kLongNetworkRow = 8192;
 template <class Item, int digits> inline constexpr std::int64_t kLongestAlone =
-    digits < int{sizeof(Item)} ? kNetworkRow
-                               : std::min<std::int64_t>(kLongNetworkRow, (1 << 15) / sizeof(Item));
+    digits < int{sizeof(Item)}
+        ? thresholds::kNetworkRow
+        : std::min<std::int64_t>(thresholds::kLongNetworkRow, (1 << 15) / sizeof(Item));
 // Room for items that a network in registers puts in order: whole vectors of a power of two.
 inline std::int64_t item_room(std::int64_t n, std::int64_t size) {
-  if (n > kLongNetworkRow) return n;
+  if (n > thresholds::kLongNetworkRow) return n;
   return static_cast<std::int64_t>(
       std::bit_ceil(static_cast<std::uint64_t>(std::max(n, kWidestKeys / size))));
 }
@@ -213,7 +213,7 @@ inline std::int64_t item_room(std::int64_t n, std::int64_t size) {
 template <int lowest, int past, class Item>
 Item* sort_items(std::int64_t n, Item* items, Item* spare) {
   if constexpr (std::is_integral_v<Item>)
-    if (n > kInsertionRow / 4 && n <= kLongestAlone<Item, past - lowest>) {
+    if (n > thresholds::kInsertionRow / 4 && n <= kLongestAlone<Item, past - lowest>) {
       const std::int64_t room = item_room(n, sizeof(Item));
       std::fill(items + n, items + room, kAllBits<Item>);
       active_kernels().order->sort_row[std::countr_zero(sizeof(Item))](room, items);
@@ -242,9 +242,6 @@ template <class K> void sort_row(const Row<K>& row, K* y, std::int64_t* places, 
 }
 
 // ---- rows side by side ----
-
-// Of fewer rows too many lanes would idle.
-inline constexpr std::int64_t kNetworkRows = 4;
 
 // Rows of keys, one after the other, and the same side by side for the networks.
 template <class K> struct SideBySide {
@@ -375,7 +372,7 @@ template <class K> using Ranked =
 
 // A row as items; its keys pass through the L1 cache.
 template <class K> void write_ranked(const Row<K>& row, Ranked<K>* items) {
-  constexpr std::int64_t kAtOnce = 512;
+  constexpr std::int64_t kAtOnce = thresholds::kStageBytes / 8;
   K keys[kAtOnce];
   for (std::int64_t at = 0; at < row.n; at += kAtOnce) {
     const std::int64_t count = std::min(kAtOnce, row.n - at);
@@ -487,13 +484,10 @@ inline std::int64_t selection_room(std::int64_t n, std::int64_t k) {
   return std::min(n, std::max<std::int64_t>(2 * k, k + 128));
 }
 
-// From this many on, counting the digits of key and place takes less time than comparing.
-inline constexpr std::int64_t kManyRanked = 400;
-
 // Puts items in order; `spare` has room for as many.
 template <class Item> void sort_ranked(std::int64_t n, Item* items, Item* spare) {
   if constexpr (sizeof(Item) == sizeof(std::uint64_t)) {
-    if (n >= kManyRanked) {
+    if (n >= thresholds::kManyRanked) {
       const auto* sorted = DigitSort<std::uint64_t, 0, 8>(n).run(&items->word, &spare->word);
       if (sorted != &items->word) std::copy_n(spare, n, items);
       return;

@@ -110,6 +110,7 @@ const CloseValuesTable close_values_table = {close_values_as<float>, close_value
 }  // namespace tw::TW_ISA_NAME
 
 #else  // ---- the lowerings, once ----
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -119,9 +120,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// Elements of a piece of work: about 10 us, long against handing it to another thread.
-constexpr int64_t kPiece = 32 << 10;
 
 struct Problem {
   DType dtype;
@@ -163,7 +161,7 @@ void run(const void* problem) {
   const CloseValuesTable& table = *active_kernels().close_values;
   const auto loop = p.dtype == DType::float64 ? table.float64 : table.float32;
   const auto bytes = static_cast<int64_t>(size_of(p.dtype));
-  parallel_ranges(p.n, kPiece, [&](int64_t begin, int64_t end) {
+  parallel_ranges(p.n, thresholds::kGrain, [&](int64_t begin, int64_t end) {
     loop(end - begin, static_cast<const char*>(p.a) + begin * bytes,
          static_cast<const char*>(p.b) + begin * bytes, p.rtol, p.atol, p.equal_nan, p.y + begin);
   });

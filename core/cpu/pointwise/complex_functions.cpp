@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <numbers>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/problems/complex_rows.h"
@@ -160,10 +161,9 @@ double conjugate_ns(const void* problem) {
          2 * static_cast<double>(p.count) * static_cast<double>(size_of(p.dtype)) / kBytesPerNs;
 }
 template <class Number> void conjugate(const ConjugateProblem& p) {
-  constexpr int64_t kGrain = 32768;  // as pointwise ops
   const auto* x = static_cast<const Number*>(p.x);
   auto* y = static_cast<Number*>(p.y);
-  parallel_ranges(p.count, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_ranges(p.count, thresholds::kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) y[i] = {x[i].re, -x[i].im};
   });
 }

@@ -9,6 +9,7 @@
 
 #include "core/base/axis_order.h"
 #include "core/base/error.h"
+#include "core/base/thresholds.h"
 #include "core/cpu/pointwise/complex_functions.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/isa/isa.h"
@@ -126,9 +127,10 @@ class Row {
 
  private:
   struct alignas(64) Buffer {
-    char bytes[kStageBytes];
+    char bytes[thresholds::kStageBytes];
   };
-  static constexpr std::int64_t kRepeatedBytes = 64, kRepeatedRows = kStageBytes / kRepeatedBytes;
+  static constexpr std::int64_t kRepeatedBytes = 64,
+                                kRepeatedRows = thresholds::kStageBytes / kRepeatedBytes;
 
   void look_at(const Lane* lanes, bool single) {
     seen_ = true;
@@ -168,7 +170,8 @@ class Row {
   }
 
   void run_staged(const Lane* lanes, std::int64_t n, const void* const* in) {
-    const std::int64_t most = kStageBytes / static_cast<std::int64_t>(size_of(compute_));
+    const std::int64_t most =
+        thresholds::kStageBytes / static_cast<std::int64_t>(size_of(compute_));
     for (std::int64_t at = 0; at < n; at += most) stage(lanes, at, std::min(most, n - at), in);
   }
   void stage(const Lane* lanes, std::int64_t at, std::int64_t n, const void* const* in) {
@@ -269,7 +272,8 @@ class CrossingTiles {
   }
   void run() const {
     const std::int64_t outer = p_.count / (p_.extent[axis_] * p_.extent[inner_]);
-    const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (height_ * kTileWidth));
+    const std::int64_t grain =
+        std::max<std::int64_t>(1, thresholds::kGrain / (height_ * kTileWidth));
     parallel_ranges(outer * down_ * across_, grain, [&](std::int64_t begin, std::int64_t end) {
       Row row(p_);
       for (std::int64_t tile = begin; tile < end; ++tile) run_tile(row, tile);
@@ -548,7 +552,7 @@ void run_pointwise(const PointwiseProblem& p) {
   if (has_short_rows(p)) return run_short_rows(p);
   const std::int64_t inner = p.extent[p.rank - 1];
   // Elements do not depend on each other: a thread that is alone takes all at once.
-  const std::int64_t most = num_threads() == 1 ? p.count : kGrain;
+  const std::int64_t most = num_threads() == 1 ? p.count : thresholds::kGrain;
   const std::int64_t piece = std::min(inner, most);
   const std::int64_t pieces = (inner + piece - 1) / piece;
   const std::int64_t units = p.count / inner * pieces;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/pointwise/staging.h"
@@ -26,7 +27,7 @@ int axes_of_item(const Problem& p) {
   std::size_t widest = size_of(dtype_of(p.type));
   for (int k = 0; k < p.operands; ++k) widest = std::max(widest, size_of(p.dtype[k]));
   const std::int64_t plane = p.extent[p.rank - 1] * p.extent[p.rank - 2];
-  return 2 * plane * static_cast<std::int64_t>(widest) <= kStageBytes ? 2 : 1;
+  return 2 * plane * static_cast<std::int64_t>(widest) <= thresholds::kStageBytes ? 2 : 1;
 }
 
 // y[i] = x[i] over three axes.
@@ -65,7 +66,7 @@ class ShortRows {
       if (k > 0) advance_[k - 1] = kinds_[k] != Kind::number;
       widest = std::max(widest, step);
     }
-    most_ = std::max<std::int64_t>(kStageBytes / (widest * length_), 1);
+    most_ = std::max<std::int64_t>(thresholds::kStageBytes / (widest * length_), 1);
   }
 
   // Items from `first` on of their axis, at addresses of item 0.
@@ -153,7 +154,7 @@ class ShortRows {
   Kind kinds_[kMaxOperands];
   int advance_[kMaxPointwiseInputs];
   struct alignas(64) Buffer {
-    char bytes[kStageBytes + 64];
+    char bytes[thresholds::kStageBytes + 64];
   };
   Buffer buffers_[kMaxOperands], spare_;
 };
@@ -166,10 +167,10 @@ bool has_short_rows(const Problem& p) {
   const std::int64_t bytes = inner * static_cast<std::int64_t>(size_of(p.dtype[0]));
   for (int k = 1; k < p.operands; ++k) {
     const bool spreads = p.stride[k][p.rank - 1] == 0 && p.stride[k][p.rank - 2] != 0;
-    if (spreads && bytes > kSpreadBytes) return false;
+    if (spreads && bytes > thresholds::kSpreadBytes) return false;
   }
   const bool together = p.stride[0][p.rank - 1] == 1 && p.stride[0][p.rank - 2] == inner;
-  return together ? inner <= kShortRow : bytes <= kShortBytesApart;
+  return together ? inner <= thresholds::kShortRow : bytes <= thresholds::kShortBytesApart;
 }
 
 // Blocks of items are the units of work.
@@ -178,10 +179,11 @@ void run_short_rows(const Problem& p) {
   std::int64_t length = 1;
   for (int axis = item_axis + 1; axis < p.rank; ++axis) length *= p.extent[axis];
   const std::int64_t items = p.extent[item_axis];
-  const std::int64_t piece = std::min(items, std::max<std::int64_t>(kGrain / length, 1));
+  const std::int64_t piece =
+      std::min(items, std::max<std::int64_t>(thresholds::kGrain / length, 1));
   const std::int64_t pieces = (items + piece - 1) / piece;
   const std::int64_t units = p.count / (length * items) * pieces;
-  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / (piece * length));
+  const std::int64_t grain = std::max<std::int64_t>(1, thresholds::kGrain / (piece * length));
   parallel_ranges(units, grain, [&](std::int64_t begin, std::int64_t end) {
     ShortRows runs(p);
     for (std::int64_t unit = begin; unit < end; ++unit) {

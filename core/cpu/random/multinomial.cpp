@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/runtime/thread_pool.h"
@@ -14,8 +15,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-constexpr int64_t kGrain = 16384;  // probabilities and samples that a thread takes at a time
 
 // ---- probabilities that can be drawn from ----
 
@@ -81,7 +80,7 @@ void bind_drawn(void* problem, void* const* at) {
   d.y = static_cast<int64_t*>(at[2]);
 }
 template <class F> void each_row(const DrawnProblem& d, F&& body) {
-  parallel_ranges(d.rows, kGrain / (d.classes + d.samples + 1) + 1, body);
+  parallel_ranges(d.rows, thresholds::kHeavyGrain / (d.classes + d.samples + 1) + 1, body);
 }
 
 // The class in whose share of the sum a uniform number falls.

@@ -5,6 +5,7 @@
 #include <new>
 #include <numeric>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -19,8 +20,8 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t kGrain = 16384;  // elements that a thread makes at a time
-constexpr int64_t kBlock = 1024;   // elements whose words are staged at once, in the L1 cache
+// Elements whose words are staged at once.
+constexpr int64_t kBlock = thresholds::kStageBytes / int64_t(sizeof(std::uint32_t));
 
 struct RandomProblem {
   DType dtype;
@@ -38,7 +39,7 @@ struct RandomProblem {
 template <class F> void each_block(const RandomProblem& p, int each, F&& body) {
   const RandomTable& table = *active_kernels().random;
   const std::uint64_t seed = p.key[0], first = p.key[1];  // a multiple of 4
-  parallel_ranges(p.count, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_ranges(p.count, thresholds::kHeavyGrain, [&](int64_t begin, int64_t end) {
     std::uint32_t words[2 * kBlock];
     for (int64_t at = begin; at < end; at += kBlock) {
       const int64_t n = std::min(kBlock, end - at);

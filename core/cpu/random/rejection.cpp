@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "core/base/error.h"
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -96,8 +97,6 @@ struct Problem {
   const std::uint64_t* key;
   double* y;
 };
-// As many elements as a thread takes at a time: some 20 us.
-constexpr int64_t kGrain = 512;
 
 template <int parameters> struct Element {
   double at[parameters];
@@ -109,8 +108,8 @@ template <int parameters> struct Element {
 template <int parameters, double (*number)(const double*, Stream)> void run(const void* problem) {
   const auto& p = *static_cast<const Problem*>(problem);
   const RandomTable& table = *active_kernels().random;
-  parallel_ranges(p.count, kGrain, [&](int64_t begin, int64_t end) {
-    std::uint32_t words[2 * kGrain];
+  parallel_ranges(p.count, thresholds::kRejectionGrain, [&](int64_t begin, int64_t end) {
+    std::uint32_t words[2 * thresholds::kRejectionGrain];
     const int64_t n = end - begin;
     table.blocks(p.key[0], (p.key[1] + static_cast<std::uint64_t>(2 * begin)) / 4, (2 * n + 3) / 4,
                  words);
@@ -122,7 +121,7 @@ template <int parameters, double (*number)(const double*, Stream)> void run(cons
 }
 template <int parameters, double (*slope)(const double*)> void run_slopes(const void* problem) {
   const auto& p = *static_cast<const Problem*>(problem);
-  parallel_ranges(p.count, kGrain, [&](int64_t begin, int64_t end) {
+  parallel_ranges(p.count, thresholds::kRejectionGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) p.y[i] = slope(Element<parameters>(p, i).at);
   });
 }

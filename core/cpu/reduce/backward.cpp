@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -14,8 +15,8 @@ namespace {
 
 using std::int64_t;
 
-// Factors of a piece of work: about 20 us, a division each.
-constexpr int64_t kPiece = 32 << 10;
+// Factors of a piece of work.
+constexpr int64_t kPiece = thresholds::kGrain;
 // Columns of a piece: long rows where all threads have work all the same.
 template <Gradient gradient> int64_t columns_together(int64_t outer, int64_t inner) {
   constexpr int64_t most = kExtremumColumns;

@@ -1,5 +1,6 @@
 // Positions of the largest and the smallest element, of the first where several are equal.
 #pragma once
+#include "core/base/thresholds.h"
 #include "core/cpu/reduce/along_rows.h"
 
 namespace tw::TW_ISA_NAME {
@@ -132,7 +133,7 @@ template <class T, bool largest> void arg_rows(int64_t m, int64_t n, const void*
                                                int64_t row_bytes, int64_t base, void* best,
                                                int64_t* index) {
   using Op = Extremum<T, largest>;
-  constexpr int64_t block = 4096 / sizeof(T);
+  constexpr int64_t block = thresholds::kStageBytes / sizeof(T);
   for (int64_t i = 0; i < m; ++i) {
     const auto* row = (const T*)((const char*)x + i * row_bytes);
     T top = ((T*)best)[i];

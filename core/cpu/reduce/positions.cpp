@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/reduce/axes.h"
 #include "core/memory/scratch.h"
@@ -106,7 +107,7 @@ class PositionAcross {
 };
 
 // Shorter rows are not worth results of their own.
-constexpr int64_t kLeastRow = 16;
+constexpr int64_t kLeastRow = thresholds::kNarrow;
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/reduce/positions.h"
@@ -20,30 +21,27 @@ namespace {
 
 using std::int64_t;
 
-// Elements of a piece of work, of narrower ones than four bytes more: about 10 us, long against
-// handing it to another thread.
-constexpr int64_t kChunk = 64 << 10;
-// Fewest pieces of large work, so that threads can share it evenly.
-constexpr int64_t kMinPieces = 16;
+// Elements of a piece of work, of narrower ones than four bytes more.
+constexpr int64_t kChunk = thresholds::kLightGrain;
+// Fewest pieces of large work.
+constexpr int64_t kMinPieces = thresholds::kPieces;
 // Most pieces that one result may be cut into, each with partial results of its own.
-constexpr int64_t kMaxSegments = 64;
-// Bound on the partial results, so that they stay in the second-level cache.
-constexpr int64_t kPartialBytes = 1 << 20;
-// Columns taken at once: their accumulators (16 KiB) stay in the first-level cache.
-constexpr int64_t kStrip = 2048;
-// Elements converted at once, 8 to 16 KiB: they stay in the first-level cache.
-constexpr int64_t kStage = 2048;
+constexpr int64_t kMaxSegments = thresholds::kMostParts;
+constexpr int64_t kPartialBytes = thresholds::kPartialBytes;
+constexpr int64_t kStrip = thresholds::kReduceStrip;
+// Elements converted at once, of 4 or 8 bytes.
+constexpr int64_t kStage = thresholds::kLoneStageBytes / 4;
 constexpr int64_t kStageRows = 8;
 // Elements of the wide rows that rows of a few elements are taken as, and the fewest such rows: as
 // many as the loops of columns take at once.
-constexpr int64_t kWideRow = 64, kWideRows = 8;
+constexpr int64_t kWideRow = thresholds::kWideRow, kWideRows = 8;
 // Panels of at most so many elements are gathered, some together, into one that the loops are
 // worth.
-constexpr int64_t kSmallPanel = 32;
+constexpr int64_t kSmallPanel = thresholds::kSmallPanel;
 // Shorter rows of bfloat16 are converted some at once, which takes less time than to widen each.
-constexpr int64_t kBFloat16Row = 32;
+constexpr int64_t kBFloat16Row = thresholds::kBFloat16Row;
 // Rows and columns of up to so many elements are gathered across.
-constexpr int64_t kNarrow = 16;
+constexpr int64_t kNarrow = thresholds::kNarrow;
 
 // Accumulators for some kept points: values, and positions where those are asked for; and their
 // centres.

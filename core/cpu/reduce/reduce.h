@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "core/base/thresholds.h"
 #include "core/problems/reduce.h"
 
 namespace tw {
@@ -45,7 +46,8 @@ using SecondFunction = void (*)(std::int64_t m, std::int64_t n, const void* x,
 // is known of so many columns stays in the first-level cache.
 enum class Gradient : std::uint8_t { prod, extremum };
 inline constexpr int kGradients = 2;
-inline constexpr int kStripBackward = 256, kExtremumColumns = 1024;  // whole cache lines
+inline constexpr int kStripBackward = thresholds::kStrip,
+                     kExtremumColumns = thresholds::kExtremumStrip;
 using RowsBackward = void (*)(std::int64_t m, std::int64_t n, const void* x, const void* y,
                               const void* g, void* dx);
 using ColumnsBackward = void (*)(std::int64_t m, std::int64_t n, std::int64_t step, const void* x,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -15,8 +16,8 @@ namespace {
 
 using std::int64_t;
 
-// Elements of a piece of work: about 20 us, long against handing it to another thread.
-constexpr int64_t kPiece = 32 << 10;
+// Elements of a piece of work, which sums are cut into as well.
+constexpr int64_t kPiece = thresholds::kSumPiece;
 
 // An array as [outer, n, inner], scanned along n.
 struct Layout {

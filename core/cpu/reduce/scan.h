@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "core/base/thresholds.h"
+
 namespace tw {
 
 enum class ScanKind : std::uint8_t { sum, product, log_sum };
@@ -21,9 +23,8 @@ struct ScanLoops {
   Columns columns;
   Rows short_rows;
 };
-inline constexpr std::int64_t kShortScan = 16;
-// Accumulators of a strip of columns: 4 KB, which stay in the first-level cache.
-inline constexpr std::int64_t kScanStrip = 512;
+inline constexpr std::int64_t kShortScan = thresholds::kNarrow;
+inline constexpr std::int64_t kScanStrip = thresholds::kScanStrip;
 
 // y[i] = a[i] * y[i - 1] + b[i], or y[i + 1] with `reverse`; the first is b's. Columns as above.
 using RecurrenceLoop = void (*)(std::int64_t n, std::int64_t width, std::int64_t inner,

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -19,10 +20,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// Fewer queries than this would leave most lanes of a block empty; one by one they read keys along
-// the rows instead.
-constexpr int64_t kFewQueries = 4;
 
 // An operand along the axes in front of the matrices.
 struct Walk {
@@ -182,9 +179,9 @@ void run_forward(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
   const AttentionShape& s = p.shape;
   const AttentionLoops& loops = loops_of(s.dtype);
-  if (s.queries < kFewQueries) {
+  if (s.queries < thresholds::kFewQueries) {
     const int64_t terms = s.queries * s.keys * (s.size + s.value_size) + 1;
-    const int64_t together = (1 << 18) / terms + 1;
+    const int64_t together = thresholds::kWeightGrain / terms + 1;
     return parallel_ranges(p.heads, together, [&](int64_t begin, int64_t end) {
       const Scratch scratch(static_cast<std::size_t>(s.keys) * size_of(s.dtype));
       for (int64_t i = begin; i < end; ++i) loops.forward_few(s, head_of(p, i), scratch.as<void>());
@@ -237,7 +234,7 @@ const char* refuses_cache(const Call& call) {
     if (call.in[i].dtype != dtype) return "for operands of one type";
   for (int i = 3; i < 5; ++i)
     if (!call.in[i].contiguous) return "for row-major memory";
-  return call.in[0].size(2) >= kFewQueries ? "for few rows" : nullptr;
+  return call.in[0].size(2) >= thresholds::kFewQueries ? "for few rows" : nullptr;
 }
 std::uint32_t copies_of_cache(const Call& call) { return copies(call) & 7; }
 
@@ -305,11 +302,12 @@ void run_cache(const void* problem) {
   check_cache_room(filled, p.rows, p.shape.keys);
   const int64_t terms =
       p.groups * p.rows * (filled + p.rows) * (p.shape.size + p.shape.value_size) + 1;
-  parallel_ranges(p.batch * p.heads, (1 << 18) / terms + 1, [&](int64_t begin, int64_t end) {
-    // The log-sums of a query, which nobody reads, and a number for each key.
-    const Scratch scratch(std::size_t(filled + p.rows + 2) * size_of(p.shape.dtype));
-    for (int64_t i = begin; i < end; ++i) run_cache_head(p, i, filled, scratch.as<char>());
-  });
+  parallel_ranges(
+      p.batch * p.heads, thresholds::kWeightGrain / terms + 1, [&](int64_t begin, int64_t end) {
+        // The log-sums of a query, which nobody reads, and a number for each key.
+        const Scratch scratch(std::size_t(filled + p.rows + 2) * size_of(p.shape.dtype));
+        for (int64_t i = begin; i < end; ++i) run_cache_head(p, i, filled, scratch.as<char>());
+      });
 }
 double cache_cost_ns(const void* problem) {
   const CacheProblem& p = *static_cast<const CacheProblem*>(problem);

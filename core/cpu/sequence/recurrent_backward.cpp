@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/sequence/recurrent_products.h"
 #include "core/memory/scratch.h"
 
@@ -13,10 +14,6 @@ namespace {
 
 using std::int64_t;
 
-// Rows of gates' gradients at a time: one chain of the weights' products where these lie in L2;
-// where they would not, so many that what the products cost to pack, and to add to weights'
-// gradients in L3 or memory, is little.
-constexpr int64_t kRowsInCache = 256, kRowsBeyond = 1024, kCacheBytes = 3 << 19;
 // Elements between such rows: whole rows, a power of two apart, would share few sets of L1, where
 // the weights' products read down their columns.
 constexpr int64_t kGap = 16;
@@ -28,10 +25,12 @@ class Backward {
         bytes_(static_cast<int64_t>(size_of(p.dtype))),
         width_(gates_of(p) * p.hidden),
         row_(p.dproducts ? width_ : width_ + kGap),
-        in_cache_(std::max(kRowsInCache, p.batch) * row_ * bytes_ <= kCacheBytes),
-        steps_(std::min(p.steps, std::max<int64_t>((in_cache_ ? kRowsInCache : kRowsBeyond) /
-                                                       std::max<int64_t>(p.batch, 1),
-                                                   1))),
+        in_cache_(std::max(thresholds::kChainTerms, p.batch) * row_ * bytes_ <=
+                  thresholds::kGateBytes),
+        steps_(std::min(p.steps, std::max<int64_t>(
+                                     (in_cache_ ? thresholds::kChainTerms : thresholds::kGateRows) /
+                                         std::max<int64_t>(p.batch, 1),
+                                     1))),
         gates_(p.dproducts ? 0 : buffer_bytes()),
         states_gates_(is_gru() ? buffer_bytes() : 0),
         ones_(p.dbias ? static_cast<std::size_t>(steps_ * p.batch * bytes_) : 0),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/thresholds.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -29,10 +30,6 @@ const Kernel& kernel_for(const MatmulProblem& p) {
   static const OpKernels* const ladder = find_op("matmul");
   return choose_freely(ladder, &p);
 }
-
-// Rows of inputs that are multiplied at a time: enough that their weight is read seldom, few enough
-// that the cells find their products in cache.
-constexpr int64_t kInputRows = 128;
 
 MatmulProblem product_of_inputs(const RecurrentProblem& p, void* sums) {
   const int64_t columns = gates_of(p) * p.hidden;
@@ -142,7 +139,7 @@ std::size_t InputProducts::bytes_in_advance(bool by_units) {
   if (!p_.weight_ih) return 0;
   int64_t steps = p_.steps;
   if (by_units && kernel_for(product_of_inputs(p_, nullptr)).precision == Precision::ieee) {
-    steps = steps_ = std::min(p_.steps, std::max<int64_t>(kInputRows / p_.batch, 1));
+    steps = steps_ = std::min(p_.steps, std::max<int64_t>(thresholds::kInputRows / p_.batch, 1));
     panels_.emplace(p_, p_.weight_ih, p_.in);
     if (p_.bias) bias_.emplace(p_, p_.bias, 1);
     return static_cast<std::size_t>(steps * p_.batch * panels_->pieces() * panels_->width() *

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
 #include "core/runtime/thread_pool.h"
@@ -11,9 +12,6 @@ namespace tw {
 namespace {
 
 using std::int64_t;
-
-// So many elements of a step take some 10 us.
-constexpr int64_t kPiece = 8192;
 
 }  // namespace
 
@@ -37,7 +35,7 @@ void move_rows(const RecurrentProblem& p, int64_t rows, RecurrentStep* s) {
 }
 
 void run_step(const RecurrentProblem& p, RecurrentTable::Step run, const RecurrentStep& all) {
-  parallel_ranges(p.batch, std::max<int64_t>(kPiece / (p.hidden + 1), 1),
+  parallel_ranges(p.batch, std::max<int64_t>(thresholds::kCellGrain / (p.hidden + 1), 1),
                   [&](int64_t begin, int64_t end) {
                     RecurrentStep s = all;
                     s.rows = end - begin;

@@ -1,6 +1,7 @@
 // The products of recurrent layers: some rows by a panel of a weight, whose columns are all gates
 // of some units. Tiles of few rows, made equally high, keep their sums in registers.
 #pragma once
+#include "core/base/thresholds.h"
 #include "core/cpu/simd/rows.h"
 #include "core/cpu/matmul/matmul.h"
 #include "core/cpu/sequence/recurrent.h"
@@ -19,7 +20,6 @@ constexpr int most_rows(int vectors) {
   return rows;
 }
 // Rows of the panel that are prefetched: they come from L2, or further away.
-inline constexpr int kPanelRowsAhead = 8;
 
 template <class T, int rows, int vectors>
 TW_INLINE void add_terms(std::int64_t k, const T* a, std::int64_t a_row, const T* panel,
@@ -29,7 +29,8 @@ TW_INLINE void add_terms(std::int64_t k, const T* a, std::int64_t a_row, const T
     typename Vec<T>::Raw row[vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) {
-      if (v * L * sizeof(T) % 128 == 0) __builtin_prefetch(panel + kPanelRowsAhead * width + v * L);
+      if (v * L * sizeof(T) % thresholds::kBytesAhead == 0)
+        __builtin_prefetch(panel + thresholds::kStepsAhead * width + v * L);
       row[v] = Vec<T>::load(panel + v * L).v;
     }
 #pragma GCC unroll 16

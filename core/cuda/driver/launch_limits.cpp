@@ -71,7 +71,7 @@ void LaunchControl::admit(GpuStream& stream) {
     if (Queue* const task = queue_of_task()) of_task = task->make_way(limits_.of_task);
   }
   if (!of_stream && !of_task) return;
-  const Unlocked unlocked({0, 1e9});
+  const Unlocked unlocked;
   if (of_stream) of_stream->wait();
   if (of_task) of_task->wait();
 }

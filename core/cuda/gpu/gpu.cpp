@@ -321,7 +321,7 @@ void Gpu::launch(GraphExec graph) {
 }
 
 void Gpu::wait_for_all() {
-  const Unlocked unlocked({0, 1e9});
+  const Unlocked unlocked;
   enter();
   each_stream(wait_for);
 }
@@ -341,7 +341,7 @@ void Gpu::synchronize() {
 }
 
 void Gpu::synchronize(GpuStream& stream) {
-  const Unlocked unlocked({0, 1e9});
+  const Unlocked unlocked;
   enter();
   const std::uint64_t launches = wait_for(stream);
   if (fault_->code) [[unlikely]]

@@ -6,8 +6,8 @@
 
 #include "core/base/error.h"
 #include "core/base/fault.h"
+#include "core/base/frontend_lock.h"
 #include "core/cuda/gpu/gpu.h"
-#include "core/runtime/launch.h"
 
 namespace tw::cuda {
 
@@ -102,7 +102,7 @@ bool PinnedBlocks::use(Block& used) {
   auto& block = static_cast<PinnedBlock&>(used);
   if (block.copies.empty()) [[likely]]
     return false;
-  const Unlocked unlocked({0, 1e9});
+  const UnlockedWait unlocked;
   wait_for_copies(block);
   return false;
 }

@@ -9,6 +9,7 @@
 
 #include "core/autograd/op_node.h"
 #include "core/base/error.h"
+#include "core/base/thresholds.h"
 #include "core/memory/events.h"
 #include "core/ops/engine/apply.h"
 #include "core/ops/pointwise/complex.h"
@@ -37,11 +38,11 @@ void infer_zeros(Call& call, Result* results) {
 }
 bool quick_zeros(const OpRecord& op, const Operand* in, int inputs, Attributes attributes,
                  Tensor* out) {
-  constexpr std::int64_t kFewElements = 1 << 12;
   const List shape = attributes.list(0);
   std::int64_t count = 1;
   for (const Attribute extent : shape) {
-    if (extent < 0 || extent > kFewElements || (count *= extent) > kFewElements)
+    if (extent < 0 || extent > thresholds::kQuickZeros ||
+        (count *= extent) > thresholds::kQuickZeros)
       return run_in_full(op, in, inputs, attributes, out);
   }
   out[0] = Tensor::fresh({shape.begin(), shape.end()}, count, attributes.dtype(1, default_dtype()));

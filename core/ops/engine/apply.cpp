@@ -10,6 +10,7 @@
 #include "core/base/axis_order.h"
 #include "core/base/error.h"
 #include "core/base/float_environment.h"
+#include "core/base/thresholds.h"
 #include "core/ops/engine/call_cache.h"
 #include "core/ops/copy/copy.h"
 #include "core/ops/shape/view.h"
@@ -24,8 +25,6 @@ namespace tw {
 namespace {
 
 constexpr int kFew = 6;
-// Up to so many elements a kernel is done before releasing the frontend's lock (Python's GIL) pays.
-constexpr std::int64_t kFewElements = 16384;
 
 // Room for a few, on the heap beyond.
 template <class T> class Few {
@@ -157,7 +156,7 @@ struct NumberSlot {
 bool is_small(const Call& call) {
   std::int64_t elements = call.op->results ? call.out[0].count : 0;
   for (int i = 0; i < call.inputs; ++i) elements += call.in[i].count;
-  return elements <= kFewElements;
+  return elements <= thresholds::kSmallCall;
 }
 
 std::uint32_t problem_bytes(const Lowering& lowering, const Call& call) {

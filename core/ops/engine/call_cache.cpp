@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include "core/base/frontend_lock.h"
+
 namespace tw {
 
 namespace {
@@ -83,7 +85,7 @@ KnownCall* find_known(const CallKey& key) {
 
 void keep_known(const CallKey& key, const Lowering& lowering, const Kernel& kernel,
                 const void* problem, std::uint32_t problem_bytes, const Call& call) {
-  if (problem_bytes > kMaxProblemBytes) return;
+  if (problem_bytes > kMaxProblemBytes || MidCall::any()) return;
   KnownCall*& place = place_of(key);
   if (!place) place = new KnownCall{key, nullptr, nullptr, {}, {}};
   place->key = key;

@@ -50,7 +50,7 @@ struct KnownCall {
 
 // Null where the call is not among them, or has no key.
 KnownCall* find_known(const CallKey& key);
-// Takes the place of another one.
+// Takes the place of another one, which no thread may be in the middle of.
 void keep_known(const CallKey& key, const Lowering& lowering, const Kernel& kernel,
                 const void* problem, std::uint32_t problem_bytes, const Call& call);
 

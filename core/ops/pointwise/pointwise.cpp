@@ -10,6 +10,7 @@
 #include "core/autograd/op_node.h"
 #include "core/base/axis_order.h"
 #include "core/base/error.h"
+#include "core/base/thresholds.h"
 #include "core/ops/engine/apply.h"
 #include "core/ops/pointwise/clip.h"
 #include "core/ops/pointwise/complex.h"
@@ -178,11 +179,10 @@ std::optional<bool> decided(PointwiseOp op, const Operand* operands, DType type)
 // Floating tensors of one type, shape and row-major layout.
 template <int inputs> [[gnu::hot]] bool quick(const OpRecord& op, const Operand* in, int,
                                               Attributes attributes, Tensor* out) {
-  constexpr std::int64_t kFewElements = 32768;  // one thread and one run of the kernel are best
   const PointwiseRow& row = pointwise_row(op);
   const TensorHeader* const a = in[0].tensor.get();
   if (!a || !a->contiguous || (a->dtype != DType::float32 && a->dtype != DType::float64) ||
-      a->count > kFewElements || !(row.kinds & kind::f))
+      a->count > thresholds::kGrain || !(row.kinds & kind::f))
     return run_in_full(op, in, inputs, attributes, out);
   for (int i = 1; i < inputs; ++i) {
     const TensorHeader* const b = in[i].tensor.get();

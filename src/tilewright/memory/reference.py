@@ -1,7 +1,7 @@
 """The pool's bookkeeping in plain Python: what may stay in memory and what must leave.
 
 The native ledger (core/memory/ledger.cpp) does the same faster. With TILEWRIGHT_NATIVE_RUNTIME=0
-pools run on this one, for debugging and for reading.
+this one is told what each pool's was told, and must decide the same, or RuntimeError is raised.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -15,9 +16,6 @@ namespace {
 
 using std::int64_t;
 using Problem = PoolingProblem;
-
-// Elements of a piece of work: about 10 us, long against handing it to another thread.
-constexpr int64_t kPiece = 32 << 10;
 
 int64_t volume(const int64_t (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
 
@@ -76,7 +74,7 @@ const PoolingLoops& loops_of(DType dtype) {
 }
 void each_piece(const Problem& p, PoolingLoops::Loop loop, int64_t scratch) {
   const int64_t of_plane = std::max(volume(p.x), volume(p.y));
-  parallel_ranges(p.planes, kPiece / of_plane + 1, [&](int64_t first, int64_t past) {
+  parallel_ranges(p.planes, thresholds::kGrain / of_plane + 1, [&](int64_t first, int64_t past) {
     const Scratch memory(static_cast<std::size_t>(scratch) * size_of(p.dtype));
     loop(p, first, past, memory.as<void>());
   });
@@ -191,26 +189,29 @@ double cost_of_places(const void* problem) {
 }
 
 template <class T> void scatter_all(const PlaceProblem& p) {
-  parallel_ranges(p.planes, kPiece / (p.size + 1) + 1, [&](int64_t first, int64_t past) {
-    for (int64_t plane = first; plane < past; ++plane) {
-      const T* from = static_cast<const T*>(p.from) + plane * p.places;
-      const std::int32_t* at = p.at + plane * p.places;
-      T* to = static_cast<T*>(p.to) + plane * p.size;
-      std::fill_n(to, p.size, T{0});
-      for (int64_t i = 0; i < p.places; ++i)
-        if (at[i] >= 0) to[at[i]] += from[i];
-    }
-  });
+  parallel_ranges(p.planes, thresholds::kGrain / (p.size + 1) + 1,
+                  [&](int64_t first, int64_t past) {
+                    for (int64_t plane = first; plane < past; ++plane) {
+                      const T* from = static_cast<const T*>(p.from) + plane * p.places;
+                      const std::int32_t* at = p.at + plane * p.places;
+                      T* to = static_cast<T*>(p.to) + plane * p.size;
+                      std::fill_n(to, p.size, T{0});
+                      for (int64_t i = 0; i < p.places; ++i)
+                        if (at[i] >= 0) to[at[i]] += from[i];
+                    }
+                  });
 }
 template <class T> void gather_all(const PlaceProblem& p) {
-  parallel_ranges(p.planes, kPiece / (p.places + 1) + 1, [&](int64_t first, int64_t past) {
-    for (int64_t plane = first; plane < past; ++plane) {
-      const T* from = static_cast<const T*>(p.from) + plane * p.size;
-      const std::int32_t* at = p.at + plane * p.places;
-      T* to = static_cast<T*>(p.to) + plane * p.places;
-      for (int64_t i = 0; i < p.places; ++i) to[i] = at[i] >= 0 ? from[at[i]] : T{0};
-    }
-  });
+  parallel_ranges(p.planes, thresholds::kGrain / (p.places + 1) + 1,
+                  [&](int64_t first, int64_t past) {
+                    for (int64_t plane = first; plane < past; ++plane) {
+                      const T* from = static_cast<const T*>(p.from) + plane * p.size;
+                      const std::int32_t* at = p.at + plane * p.places;
+                      T* to = static_cast<T*>(p.to) + plane * p.places;
+                      for (int64_t i = 0; i < p.places; ++i)
+                        to[i] = at[i] >= 0 ? from[at[i]] : T{0};
+                    }
+                  });
 }
 template <void (*single)(const PlaceProblem&), void (*wide)(const PlaceProblem&)>
 void run_places(const void* problem) {

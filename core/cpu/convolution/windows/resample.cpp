@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
@@ -17,9 +18,6 @@ namespace {
 
 using std::int64_t;
 using Problem = ResampleProblem;
-
-// Elements of a piece of work: about 10 us, long against handing it to another thread.
-constexpr int64_t kPiece = 16 << 10;
 
 enum Method { kNearest, kNearestExact, kLinear, kCubic };
 
@@ -231,7 +229,7 @@ void run_resample(const void* problem) {
   const int64_t pairs = p.axes[0].taps * p.axes[1].taps, width = p.axes[2].from;
   const int64_t of_row = pairs * width + p.axes[2].taps * p.axes[2].to;
   const auto bytes = static_cast<std::size_t>(pairs * 16 + width * 8);
-  parallel_ranges(rows, kPiece / of_row + 1, [&](int64_t first, int64_t past) {
+  parallel_ranges(rows, thresholds::kHeavyGrain / of_row + 1, [&](int64_t first, int64_t past) {
     const Scratch memory(bytes);
     loops.rows(p, first, past, memory.as<void>());
   });
@@ -274,18 +272,16 @@ double cost_ns(const void* problem) {
 
 // ---- sums at places ----
 
-// Points whose places and weights stay in the second-level cache for all channels.
-constexpr int64_t kPoints = 4096;
-
 void run_points(const TapsProblem& p, ResampleLoops::TapsLoop loop) {
-  const int64_t pieces = (p.points + kPoints - 1) / kPoints;
-  const int64_t of_piece = std::min(p.points, kPoints) * p.taps * p.channels;
-  parallel_ranges(p.batch * pieces, kPiece / (of_piece + 1) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = i % pieces * kPoints;
-      loop(p, i / pieces, first, std::min(first + kPoints, p.points));
-    }
-  });
+  const int64_t pieces = (p.points + thresholds::kPoints - 1) / thresholds::kPoints;
+  const int64_t of_piece = std::min(p.points, thresholds::kPoints) * p.taps * p.channels;
+  parallel_ranges(p.batch * pieces, thresholds::kHeavyGrain / (of_piece + 1) + 1,
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < end; ++i) {
+                      const int64_t first = i % pieces * thresholds::kPoints;
+                      loop(p, i / pieces, first, std::min(first + thresholds::kPoints, p.points));
+                    }
+                  });
 }
 void run_sums(const void* problem) {
   const auto& p = *static_cast<const TapsProblem*>(problem);
@@ -298,7 +294,7 @@ void run_products(const void* problem) {
 void run_spread(const void* problem) {
   const auto& p = *static_cast<const TapsProblem*>(problem);
   const int64_t of_plane = p.size + p.points * p.taps;
-  parallel_ranges(p.batch * p.channels, kPiece / (of_plane + 1) + 1,
+  parallel_ranges(p.batch * p.channels, thresholds::kHeavyGrain / (of_plane + 1) + 1,
                   [&](int64_t first, int64_t past) { loops_of(p.dtype).spread(p, first, past); });
 }
 

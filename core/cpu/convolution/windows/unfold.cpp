@@ -2,6 +2,7 @@
 #include <new>
 
 #include "core/cpu/convolution/windows/unfold.h"
+#include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/runtime/thread_pool.h"
@@ -48,12 +49,11 @@ double cost_ns(const void* problem) {
   return 500 + 0.3 * double(p.batch * p.in * volume(p.kernel)) * double(volume(p.y));
 }
 
-// Calls body(image, first channel, channels, runs) for pieces of about 64K elements.
+// Calls body(image, first channel, channels, runs) for pieces of about a grain.
 template <class F> void each_piece(const Problem& p, F body) {
-  constexpr int64_t kPiece = 64 << 10;
   const int64_t y = volume(p.y), size = volume(p.kernel) * y;
   if (p.batch * p.in * size == 0) return;
-  const int64_t each = std::clamp<int64_t>(kPiece / size, 1, p.in);
+  const int64_t each = std::clamp<int64_t>(thresholds::kLightGrain / size, 1, p.in);
   const int64_t pieces = (p.in + each - 1) / each;
   parallel_chunks(p.batch * pieces, [&](int64_t i) {
     const int64_t image = i / pieces, channel = i % pieces * each;

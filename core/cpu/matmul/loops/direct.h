@@ -3,6 +3,8 @@
 // products.
 #pragma once
 
+#include "core/base/thresholds.h"
+
 namespace tw::TW_ISA_NAME {
 namespace {
 
@@ -178,7 +180,7 @@ template <class T> TW_INLINE void direct_panel(const MatmulProblem& p, const Dir
 // Rows of B whole pages apart share few sets of L1. Tiles of few terms, whose stores go to those
 // sets as well, then find little of B there: each panel is copied where there are enough tiles
 // (16 x 2048 x 16 1.08 times as fast, 1024 x 1024 x 16 twice; with more terms than rows a loss).
-inline constexpr std::int64_t kPanelCopyBytes = 16384;
+inline constexpr std::int64_t kPanelCopyBytes = thresholds::kHalfL1Bytes;
 template <class T> inline bool copies_panels(const MatmulProblem& p, std::int64_t k) {
   constexpr std::int64_t page = 4096, element = sizeof(T);
   return p.b_row * element % page == 0 && k <= p.m &&
@@ -381,7 +383,7 @@ inline constexpr int kDotRows = 4, kDotColumns = kRegisters >= 32 ? 4 : 2;
 // L2: 135 instead of 105 GB/s on Zen 5, of 2048 from L3 120 instead of 108). Where the matrix
 // is in L1, or the column too long to stay there, some rows share its loads.
 inline constexpr std::int64_t kChained = 128;
-inline constexpr std::int64_t kHeldInL1 = 32 << 10;
+inline constexpr std::int64_t kHeldInL1 = 2 * thresholds::kHalfL1Bytes;
 inline constexpr int kSideBySide = kRegisters >= 32 ? 4 : 2;
 template <class T> inline constexpr int kColumnRows =
     kLanes<T> < kRegisters / 2 ? kLanes<T> : kRegisters / 2;

@@ -4,6 +4,8 @@
 // without masked access C's rows are whole vectors.
 #pragma once
 
+#include "core/base/thresholds.h"
+
 namespace tw::TW_ISA_NAME {
 namespace {
 
@@ -73,7 +75,7 @@ TW_INLINE void rows_of_block(const MatmulProblem& p, const Update<T>& update, co
 }
 
 // Of B at a time: a third of L1 or half.
-inline constexpr std::int64_t kBytesOfRows = 16384;
+inline constexpr std::int64_t kBytesOfRows = thresholds::kHalfL1Bytes;
 
 template <class T, int terms, Finish how>
 void long_rows(const MatmulProblem& p, const Update<T>& update, const T* a, const T* b, T* c) {

@@ -2,6 +2,8 @@
 // streams whole cache lines whatever the strides of the source.
 #pragma once
 
+#include "core/base/thresholds.h"
+
 namespace tw::TW_ISA_NAME {
 namespace {
 
@@ -80,7 +82,7 @@ template <class T> inline void pack_panel(std::int64_t k, std::int64_t n, const 
 // column, often a page of its own, takes 12 whole cache lines. Such columns share a set of L1, so
 // that more of them would drive each other out before all tiles have theirs. No prefetcher of the
 // hardware goes ahead from page to page: the lines are prefetched so many columns before.
-inline constexpr int kPackTiles = 32, kColumnsAtOnce = 4, kColumnsAhead = 16;
+inline constexpr int kPackTiles = 32, kColumnsAtOnce = 4;
 
 // Elements from one packed tile to the next: room for the tile and a vector stored past its end.
 template <class T> constexpr std::int64_t packed_tile_stride(std::int64_t k) {
@@ -111,8 +113,8 @@ template <class T> inline void pack_tiles(const EvenPieces& tiles, std::int64_t 
   const std::int64_t from = tiles.start(first), past = tiles.start(first + count);
   for (std::int64_t p = 0; p < k; p += run) {
     if (a_row == 1)
-      for (std::int64_t next = p + kColumnsAhead; next < k && next < p + kColumnsAhead + run;
-           ++next)
+      for (std::int64_t next = p + thresholds::kColumnsAhead;
+           next < k && next < p + thresholds::kColumnsAhead + run; ++next)
         for (std::int64_t row = from; row < past; row += line)
           __builtin_prefetch(a + row + next * a_col);
     std::int64_t row = from;

@@ -4,6 +4,7 @@
 // where these are contiguous (packing it cost 3-15 %), else the rows of one tile are packed just in
 // time.
 #pragma once
+#include "core/base/thresholds.h"
 #include "core/runtime/interruption.h"
 
 namespace tw::TW_ISA_NAME {
@@ -91,7 +92,6 @@ template <class T> inline void rows_over_block(const RowsOfA<T>& rows, const Blo
 inline constexpr std::int64_t kPackRows = 16;
 // And these many rows further down are asked for, a panel's share of them (Zen 5: 0.5-1 % of a
 // product of 1500 or 2048).
-inline constexpr std::int64_t kPackRowsAhead = 8;
 
 template <class T> inline void pack_block(const BlockOfB<T>& block, const T* b, std::int64_t b_row,
                                           std::int64_t b_col) {
@@ -100,7 +100,7 @@ template <class T> inline void pack_block(const BlockOfB<T>& block, const T* b, 
     block.each_panel([&](T* panel, std::int64_t j, int vectors, int last) {
       pack_panel(block.k - l < rows ? block.k - l : rows, (vectors - 1) * kLanes<T> + last,
                  b + l * b_row + j * b_col, b_row, b_col, panel + l * vectors * kLanes<T>,
-                 kPackRowsAhead);
+                 thresholds::kStepsAhead);
     });
 }
 

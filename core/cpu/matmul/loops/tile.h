@@ -3,6 +3,8 @@
 // multiply-adds cost rows + vectors loads.
 #pragma once
 
+#include "core/base/thresholds.h"
+
 namespace tw::TW_ISA_NAME {
 namespace {
 
@@ -185,8 +187,6 @@ template <class T> class RowsAhead {
 // The next rows of B are prefetched this many steps ahead: 8 % where a block of B streams from L2,
 // and no loss where it lies in L1. One line of two: the processor brings lines in pairs, and asking
 // for both takes 1-2 % of the time that loads have.
-inline constexpr int kPrefetchSteps = 8;
-inline constexpr std::size_t kPrefetchBytes = 128;
 
 // sums += A[:, 0:k] B[0:k, :]; prefetches a line at `ahead`, `ahead_step` further each step.
 template <class T, int rows, int vectors>
@@ -202,8 +202,8 @@ TW_INLINE void multiply_add(std::int64_t k, const T* a, std::int64_t a_row, std:
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; ++v) {
       const T* from = b + v * lanes;
-      if (v * lanes * sizeof(T) % kPrefetchBytes == 0)
-        __builtin_prefetch(from + kPrefetchSteps * b_row);
+      if (v * lanes * sizeof(T) % thresholds::kBytesAhead == 0)
+        __builtin_prefetch(from + thresholds::kStepsAhead * b_row);
       row[v] = V::load(from).v;
     }
 #pragma GCC unroll 16
