@@ -3,33 +3,14 @@
 #include "core/base/error.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/order/bins_parameters.h"
 
 namespace tw::cuda {
 
 namespace {
 
-// The parameters of core/cuda/order/bins.cuh.
-struct Bins {
-  std::int64_t n, bins;
-  const void *x, *limits;
-  std::int64_t* y;
-  Fault* fault;
-  std::int32_t code;
-};
-struct Nonzero {
-  std::int64_t count, piece, pieces, found, rank;
-  std::int64_t extents[kMaxRank];
-  const std::uint8_t* x;
-  const std::int64_t* counts;
-  std::int64_t* y;
-};
-struct Runs {
-  std::int64_t count, total, within;
-  const std::int64_t* counts;
-  std::int64_t *starts, *y;
-  Fault* fault;
-  std::int32_t code;
-};
+using Bins = BinsOf<void>;
+static_assert(kMostMaskAxes == kMaxRank);
 
 template <class Parameter>
 void launch(DType dtype, const char* kernel, const Grid& grid, const Parameter& parameter) {
@@ -39,7 +20,6 @@ void launch(DType dtype, const char* kernel, const Grid& grid, const Parameter& 
 }
 Grid one_block() {
   Grid grid;
-  grid.threads = 256;
   return grid;
 }
 constexpr char kLast[] = "last_bin", kClear[] = "clear_bins", kCount[] = "count_bins",
@@ -69,9 +49,10 @@ void bind_even_bins(void* problem, void* const* at) {
   p.y = static_cast<std::int64_t*>(at[2]);
 }
 void raise_bad_bins(const Fault& fault) {
-  if (fault.user == 2)
+  if (fault.user == kNoBins)
     fail(ErrorKind::value, "histc: no bins between the smallest and the largest");
-  if (fault.user == 1) fail(ErrorKind::value, "bincount: negative element ", fault.value);
+  if (fault.user == kNegativeElement)
+    fail(ErrorKind::value, "bincount: negative element ", fault.value);
   fail(ErrorKind::value, "bincount: too large an element, ",
        static_cast<std::uint64_t>(fault.value));
 }
@@ -89,9 +70,8 @@ void run_last_bin(const void* problem) {
 template <const char* kernel> void run_bins(const void* problem) {
   const auto& p = *static_cast<const BinsProblem*>(problem);
   const Bins bins = ready(p);
-  if (bins.bins > 0) launch(p.dtype, kClear, grid_for(bins.bins, 256), bins);
-  if (bins.bins > 0)
-    launch(p.dtype, kernel, grid_for(std::max<std::int64_t>(bins.n, 1), 256), bins);
+  if (bins.bins > 0) launch(p.dtype, kClear, grid_for(bins.bins), bins);
+  if (bins.bins > 0) launch(p.dtype, kernel, grid_for(std::max<std::int64_t>(bins.n, 1)), bins);
 }
 
 // ---- true elements ----
@@ -108,7 +88,7 @@ void bind_counts(void* problem, void* const* at) {
 }
 void run_counts(const void* problem) {
   const auto& p = *static_cast<const Nonzero*>(problem);
-  if (p.pieces > 0) launch(DType::uint8, kPieces, grid_for(p.pieces, 256), p);
+  if (p.pieces > 0) launch(DType::uint8, kPieces, grid_for(p.pieces), p);
   launch(DType::uint8, kAdd, one_block(), p);
 }
 void set_up_positions(const Call& call, void* problem) {
@@ -133,7 +113,7 @@ void bind_positions(void* problem, void* const* at) {
 }
 void run_positions(const void* problem) {
   const auto& p = *static_cast<const Nonzero*>(problem);
-  if (p.pieces > 0 && p.found > 0) launch(DType::uint8, kFind, grid_for(p.pieces, 256), p);
+  if (p.pieces > 0 && p.found > 0) launch(DType::uint8, kFind, grid_for(p.pieces), p);
 }
 
 // ---- runs ----
@@ -154,8 +134,9 @@ void bind_runs(void* problem, void* const* at) {
   p.y = static_cast<std::int64_t*>(at[1]);
 }
 void raise_bad_runs(const Fault& fault) {
-  if (fault.user == 0) fail(ErrorKind::value, "repeat: repeats is negative: ", fault.value);
-  if (fault.user == 1)
+  if (fault.user == kNegativeRun)
+    fail(ErrorKind::value, "repeat: repeats is negative: ", fault.value);
+  if (fault.user == kLongerRuns)
     fail(ErrorKind::value, "repeat: the repeats add up to more than ", fault.limit, " elements");
   fail(ErrorKind::value, "repeat: the repeats add up to ", fault.value, ", not ", fault.limit,
        " elements");
@@ -169,7 +150,7 @@ void run_runs(const void* problem) {
   p.fault = gpu.fault();
   p.code = code;
   launch(DType::uint8, kStart, one_block(), p);
-  if (p.total > 0) launch(DType::uint8, kWrite, grid_for(p.total, 256), p);
+  if (p.total > 0) launch(DType::uint8, kWrite, grid_for(p.total), p);
   gpu.pool.release(p.starts, bytes);
 }
 

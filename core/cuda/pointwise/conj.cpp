@@ -1,17 +1,13 @@
 // The complex conjugate.
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/pointwise/conj_parameters.h"
 
 namespace tw::cuda {
 
 namespace {
 
-// The parameter of core/cuda/pointwise/conj.cuh.
-struct Conjugate {
-  std::int64_t count;
-  const void* x;
-  void* y;
-};
+using Conjugate = ConjugateOf<void>;
 struct Problem {
   Conjugate parameter;
   DType dtype;
@@ -24,7 +20,7 @@ void run(const void* problem) {
   Gpu::current().launch(
       kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "conj.cuh", "conjugate",
                 [&] { return define("TW_TYPE", type_name(p.dtype)); }),
-      grid_for(p.parameter.count, 256), &p.parameter);
+      grid_for(p.parameter.count), &p.parameter);
 }
 
 }  // namespace

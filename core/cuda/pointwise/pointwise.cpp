@@ -8,23 +8,12 @@
 #include "core/cuda/gpu/axes.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/pointwise/pointwise_parameters.h"
 #include "core/problems/pointwise_rows.h"
 
 namespace tw::cuda {
 
 namespace {
-
-constexpr int kMaxInputs = 5;
-
-// The parameter of core/cuda/pointwise/pointwise.cuh.
-struct Parameter {
-  std::int64_t count;
-  void* y;
-  const void* in[kMaxInputs];
-  alignas(16) std::int64_t numbers[kMaxInputs][2];
-  Extents extents;
-  Strides y_strides, strides[kMaxInputs];
-};
 
 struct Formula {
   const char* text;
@@ -33,7 +22,7 @@ struct Formula {
 };
 
 struct Problem {
-  Parameter parameter;
+  Pointwise parameter;
   const Formula* formula;
   std::int8_t inputs;
   bool apart;
@@ -131,9 +120,9 @@ void run(const void* problem) {
   const int pack = pack_of(p);
   const Function kernel = kernel_of(p.formula, key_of(p, pack), "pointwise.cuh", "pointwise",
                                     [&] { return settings_of(p, pack); });
-  Parameter parameter = p.parameter;
+  Pointwise parameter = p.parameter;
   parameter.count /= pack;
-  Gpu::current().launch(kernel, grid_for(parameter.count, 256), &parameter);
+  Gpu::current().launch(kernel, grid_for(parameter.count), &parameter);
 }
 
 const char* refuses_gradient(const Call& call) {

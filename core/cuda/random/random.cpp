@@ -4,24 +4,14 @@
 #include <new>
 
 #include "core/cuda/gpu/families.h"
+#include "core/cuda/copy/fill_parameters.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/random/random_parameters.h"
 
 namespace tw::cuda {
 
 namespace {
 
-// The parameter of core/cuda/random/random.cuh.
-struct Random {
-  std::int64_t count;
-  const std::uint64_t* key;
-  const void* x;
-  void* y;
-  std::int64_t low;
-  std::uint64_t span;
-  double scale;
-  float keep;
-  std::int32_t bits;
-};
 struct Problem {
   Random parameter;
   DType dtype;
@@ -51,7 +41,7 @@ void launch(const Problem& p, const char* kernel, std::int64_t items) {
   const bool wide = p.dtype == DType::float64;
   const Function function = kernel_of(kernel, wide, "random.cuh", kernel,
                                       [&] { return define("TW_TYPE", wide ? "double" : "float"); });
-  Gpu::current().launch(function, grid_for(items, 256), &p.parameter);
+  Gpu::current().launch(function, grid_for(items), &p.parameter);
 }
 const Problem& problem_of(const void* problem) { return *static_cast<const Problem*>(problem); }
 
@@ -62,27 +52,22 @@ void run_uniform(const void* problem) {
   const Problem& p = problem_of(problem);
   const bool wide = p.dtype == DType::float64;
   launch(p, wide ? kUniformDouble : kUniformFloat,
-         wide ? p.parameter.count : divide_up(p.parameter.count, 4));
+         wide ? p.parameter.count : divide_up(p.parameter.count, kPhiloxWords));
 }
 void run_normal(const void* problem) {
   const Problem& p = problem_of(problem);
-  launch(p, kNormal, divide_up(p.parameter.count, 1024) * 512);
+  launch(p, kNormal, divide_up(p.parameter.count, kNormalBlock) * (kNormalBlock / 2));
 }
 void run_integers(const void* problem) {
   launch(problem_of(problem), kIntegers, problem_of(problem).parameter.count);
 }
 void run_dropout(const void* problem) {
-  launch(problem_of(problem), kDropout, divide_up(problem_of(problem).parameter.count, 4));
+  launch(problem_of(problem), kDropout,
+         divide_up(problem_of(problem).parameter.count, kPhiloxWords));
 }
 
 // ---- keys ----
 
-// The parameter of fill, in core/cuda/copy/fill.cuh.
-struct Fill {
-  std::int64_t count;
-  void* y;
-  std::uint64_t value[2];
-};
 struct DrawProblem {
   Generator* generator;
   std::int64_t words;
@@ -91,11 +76,14 @@ struct DrawProblem {
 void run_draw(const void* problem) {
   const auto& p = *static_cast<const DrawProblem*>(problem);
   static const char place = 0;
-  const Fill fill = {1, p.key, {p.generator->seed, p.generator->position}};
+  const Fill fill = {1,
+                     p.key,
+                     {static_cast<std::int64_t>(p.generator->seed),
+                      static_cast<std::int64_t>(p.generator->position)}};
   p.generator->position += static_cast<std::uint64_t>((p.words + 3) / 4 * 4);
   const Function kernel =
       kernel_of(&place, 0, "fill.cuh", "fill", [] { return define("TW_TO", "bytes16"); });
-  Gpu::current().launch(kernel, grid_for(1, 256), &fill);
+  Gpu::current().launch(kernel, grid_for(1), &fill);
 }
 
 constexpr char kHelp[] = "a Philox block a thread";

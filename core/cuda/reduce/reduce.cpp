@@ -6,6 +6,7 @@
 #include "core/cuda/gpu/block_counters.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/reduce/reduce_parameters.h"
 
 namespace tw::cuda {
 
@@ -30,17 +31,8 @@ enum class RowIndex {
 #undef TW_REDUCTION
 };
 
-// The parameter of core/cuda/reduce/reduce.cuh.
-struct Parameter {
-  std::int64_t kept = 1, reduced = 1, segments = 1, segment = 0;
-  const void* x = nullptr;
-  void *y = nullptr, *partial = nullptr;
-  unsigned* done = nullptr;
-  Extents kept_extents, reduced_extents;
-  Strides kept_strides, reduced_strides;
-};
 struct Problem {
-  Parameter parameter;
+  Reduce parameter;
   RowIndex index;
   DType in, out;
   const Row& row() const { return kRows[static_cast<int>(index)]; }
@@ -102,15 +94,15 @@ void run(const void* problem) {
   if (p.parameter.kept == 0) return;
   static const char of_rows = 0, of_columns = 0, of_segments = 0;
   Gpu& gpu = Gpu::current();
-  Parameter q = p.parameter;
+  Reduce q = p.parameter;
   const auto step = [](const Extents& e, const Strides& s) {
     return std::abs(s.stride[e.rank - 1]) + (e.extent[e.rank - 1] == 1 ? 1 << 20 : 0);
   };
   // Lanes read neighbours along the axis whose elements lie closest.
   const bool across = q.kept >= 16 && step(q.kept_extents, q.kept_strides) <
                                           step(q.reduced_extents, q.reduced_strides);
-  const int width = !across && q.reduced > 1024 ? 256 : 32;
-  const std::int64_t rows_each = across ? 32 : 256 / width;
+  const int width = !across && q.reduced > 1024 ? kBlockThreads : kWarpThreads;
+  const std::int64_t rows_each = across ? kReducedColumns : kBlockThreads / width;
   const std::int64_t blocks = divide_up(q.kept, rows_each);
   // Few rows of many elements are cut, until there are blocks for all multiprocessors. The cut does
   // not depend on the GPU: its result has the same bits on all.
@@ -133,7 +125,7 @@ void run(const void* problem) {
           512 +
       static_cast<std::uint64_t>(width);
   const auto settings = [&] { return settings_of(p, width); };
-  Grid grid{{}, 256, 0};
+  Grid grid;
   grid.blocks[0] = static_cast<unsigned>(blocks);
   grid.blocks[1] = static_cast<unsigned>(q.segments);
   grid.blocks[2] = 1;
@@ -142,8 +134,8 @@ void run(const void* problem) {
              grid, &q);
   if (q.segments == 1) return;
   if (!q.done) {
-    Grid last{{}, 256, 0};
-    last.blocks[0] = static_cast<unsigned>(divide_up(q.kept, 256 / width));
+    Grid last;
+    last.blocks[0] = static_cast<unsigned>(divide_up(q.kept, kBlockThreads / width));
     last.blocks[1] = last.blocks[2] = 1;
     gpu.launch(kernel_of(&of_segments, key, "reduce.cuh", "reduce_segments", settings), last, &q);
   }

@@ -4,6 +4,7 @@
 //   TW_FINISH       the result from y, the combination in double, and count, how many elements
 //                   it is of; not defined: what they are combined to
 #include "prelude.cuh"
+#include "reduce_parameters.h"
 
 #define TW_SUM 0
 #define TW_PROD 1
@@ -18,19 +19,6 @@
 #define TW_SQUARES 10
 
 using T = TW_TYPE;
-
-struct Reduce {
-  int64_t kept, reduced;
-  int64_t segments, segment;  // a row is cut into so many of so many elements
-  const void* x;
-  void* y;
-  void* partial;  // [kept][segments], where there are several
-  // Counts the blocks of a row's segments that are done, one for each blockIdx.x, 0 before and
-  // afterwards; the last one joins them. Null: another launch does.
-  unsigned* done;
-  Extents kept_extents, reduced_extents;
-  Strides kept_strides, reduced_strides;
-};
 
 #define TW_IS_ARG (TW_KIND == TW_ARGMAX || TW_KIND == TW_ARGMIN)
 #define TW_IS_LARGEST (TW_KIND == TW_MAX || TW_KIND == TW_ARGMAX)
@@ -202,7 +190,7 @@ TW_DEVICE int64_t segment_end(const Reduce& p) {
 TW_DEVICE State combine_group(State s) {
 #pragma unroll
   for (int bits = 16; bits > 0; bits /= 2) s = combine(s, of_neighbour(s, bits));
-#if TW_WIDTH == 256
+#if TW_WIDTH > 32
   __shared__ State warps[8];
   __syncthreads();  // the last use of them is over
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = s;
@@ -243,9 +231,9 @@ TW_DEVICE void join(const Reduce& p, int64_t row) {
 }
 
 // Threads side by side along a row, where its elements lie one after another.
-TW_KERNEL(reduce_rows, Reduce, 256) {
+TW_KERNEL(reduce_rows, Reduce, kBlockThreads) {
   const int lane = threadIdx.x % TW_WIDTH;
-  const int64_t row = int64_t(blockIdx.x) * (256 / TW_WIDTH) + threadIdx.x / TW_WIDTH;
+  const int64_t row = int64_t(blockIdx.x) * (kBlockThreads / TW_WIDTH) + threadIdx.x / TW_WIDTH;
   const int64_t inside = row < p.kept ? row : p.kept - 1;  // all lanes take part in exchanges
   const TW_IN* x = static_cast<const TW_IN*>(p.x) + place(p.kept_extents, p.kept_strides, inside);
   const int64_t begin = int64_t(blockIdx.y) * p.segment, end = segment_end(p);
@@ -257,7 +245,7 @@ TW_KERNEL(reduce_rows, Reduce, 256) {
 }
 
 // Threads side by side along the kept axes, eight lines of 32.
-TW_KERNEL(reduce_columns, Reduce, 256) {
+TW_KERNEL(reduce_columns, Reduce, kBlockThreads) {
   __shared__ State lines[8][32];
   const int lane = threadIdx.x % 32, line = threadIdx.x / 32;
   const int64_t row = int64_t(blockIdx.x) * 32 + lane;
@@ -274,6 +262,6 @@ TW_KERNEL(reduce_columns, Reduce, 256) {
   for (int i = 0; i < 4; ++i) join(p, int64_t(blockIdx.x) * 32 + line * 4 + i);
 }
 
-TW_KERNEL(reduce_segments, Reduce, 256) {
-  join(p, int64_t(blockIdx.x) * (256 / TW_WIDTH) + threadIdx.x / TW_WIDTH);
+TW_KERNEL(reduce_segments, Reduce, kBlockThreads) {
+  join(p, int64_t(blockIdx.x) * (kBlockThreads / TW_WIDTH) + threadIdx.x / TW_WIDTH);
 }

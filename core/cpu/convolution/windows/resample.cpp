@@ -21,8 +21,6 @@ using Problem = ResampleProblem;
 // Elements of a piece of work: about 10 us, long against handing it to another thread.
 constexpr int64_t kPiece = 16 << 10;
 
-enum Method { kNearest, kNearestExact, kLinear, kCubic };
-
 // ---- band matrices ----
 
 // Row j: weights[j * taps + t] for element first[j] + t.
@@ -145,8 +143,8 @@ Bands transposed(const Bands& bands) {
 
 Bands bands_of(const Problem& p, int d) {
   Axis axis = {p.image[d], p.size[d], p.scale[d]};
-  if (p.method < kLinear) {
-    const bool exact = p.method == kNearestExact;
+  if (p.method < ResampleMethod::linear) {
+    const bool exact = p.method == ResampleMethod::nearest_exact;
     return p.dtype == DType::float64 ? nearest_bands<double>(axis, exact)
                                      : nearest_bands<float>(axis, exact);
   }
@@ -155,8 +153,8 @@ Bands bands_of(const Problem& p, int d) {
     axis.scale = axis.to > 1 ? (from - 1) / (to - 1) : 0;
   else if (axis.scale == 0)
     axis.scale = from / to;
-  if (p.antialias) return antialiased_bands(axis, p.method == kCubic);
-  return smooth_bands(axis, p.method == kCubic, p.align_corners);
+  if (p.antialias) return antialiased_bands(axis, p.method == ResampleMethod::cubic);
+  return smooth_bands(axis, p.method == ResampleMethod::cubic, p.align_corners);
 }
 
 bool is_same(const Bands& bands) {
@@ -253,7 +251,7 @@ void set_up(const Call& call, void* problem) {
     p.size[d] = d < missing ? 1 : size[d - missing];
     p.scale[d] = d < missing ? 0 : call.attributes.real(5 + d - missing);
   }
-  p.method = static_cast<int>(call.attributes[2]);
+  p.method = static_cast<ResampleMethod>(call.attributes[2]);
   p.align_corners = call.attributes.flag(3);
   p.antialias = call.attributes.flag(4);
   p.transposed = call.attributes.flag(8);
