@@ -1434,6 +1434,13 @@ class Tensor:
         """Kronecker product: each element of x1 times the whole of x2, as blocks."""
     def kthvalue(self, k: _Int, axis: _Int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
         """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
+    def l0_norm(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
+    ) -> Tensor:
+        """How many elements are not 0, over all or some axes; NaN is not. Source: ..."""
     def l1_loss(self, target: Tensor, reduction: str='mean') -> Tensor:
         """Absolute differences, averaged by default; shapes must be equal. Shapes: input ..."""
     def l1_norm(
@@ -3836,6 +3843,13 @@ def kl_div(input: Tensor, target: Tensor, reduction: str='mean', log_target: _Bo
     """target * (log(target) - input): Kullback and Leibler's divergence of log- ..."""
 def kthvalue(x: Tensor, k: int, axis: int=-1, keepdims: _Bool=False) -> ValuesAndIndices:
     """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
+def l0_norm(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+) -> Tensor:
+    """How many elements are not 0, over all or some axes; NaN is not. Source: ..."""
 def l1_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
     """Absolute differences, averaged by default; shapes must be equal. Shapes: input ..."""
 def l1_norm(

@@ -96,6 +96,26 @@ RECORD_OF_A_REDUCTION = """
         ),
     ),
 """
+RECORD_OF_A_COMBINATION = """
+    OpCase(
+        "cube_sum",
+        with_axes(tw.cube_sum),
+        with_axes(lambda x, **o: np.sum(x * x * x, **o)),
+        arguments((0, 2), (0, 5)),
+        {"float16": 1.0, "bfloat16": 1.0, "float32": 8.0, "float64": 64.0},
+        same,
+        None,
+        MANY_AXES,
+        None,
+        differentiable=(0,),
+        smooth=smooth(-2, 2),
+        gradient_tolerance=16,
+        derivatives=RowDerivatives(
+            ((1.0, -2.0, 4.0), (5.0,)), lambda x: 3 * x * x, lambda x: np.diag(6 * x)
+        ),
+        errors=(*axis_errors("cube_sum"), integer_error("cube_sum")),
+    ),
+"""
 RECORD_OF_OTHERS = """
     OpCase(
         "squared_distance",
@@ -134,8 +154,16 @@ RECIPES = (
     ),
     Recipe(
         "geometric_mean",
-        rows={"core/problems/reductions.inc": block("TW_REDUCTION")},
+        rows={"core/problems/reductions.inc": block("TW_REDUCTION(geometric_mean")},
         record=("reductions.py", "RECORDS = (", RECORD_OF_A_REDUCTION),
+    ),
+    Recipe(
+        "cube_sum",
+        rows={
+            "core/problems/combinations.inc": block("TW_COMBINATION"),
+            "core/problems/reductions.inc": block("TW_REDUCTION(cube_sum"),
+        },
+        record=("reductions.py", "RECORDS = (", RECORD_OF_A_COMBINATION),
     ),
     Recipe(
         "signum_step",
@@ -276,9 +304,9 @@ def run(
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=OPS)
 def test_an_op_touches_few_files(recipe: Recipe) -> None:
-    """A row and a record; else the op's file and its kernels' header, their lists, and a record."""
+    """A row or two and a record; else the op's file, its kernels' header, lists, and a record."""
     lists = {"core/ops/engine/ops.inc", "core/cpu/isa/families.inc"}
-    assert len(recipe.touched()) <= (5 if recipe.files else 2)
+    assert len(recipe.touched()) <= (5 if recipe.files else 3)
     assert not recipe.files or set(recipe.rows) <= lists
     assert {Path(path).parent for path in recipe.files} <= {
         Path("core/ops/reduce"),

@@ -54,7 +54,7 @@ void set_axes_by_place(const Meta& x, std::uint32_t reduced, ReduceProblem& p) {
 template <ReduceOp op, ReduceFinish finish> void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   ReduceProblem& p = *new (problem) ReduceProblem;
-  p.op = op == ReduceOp::numbers && !is_floating(x.dtype) ? ReduceOp::sum : op;  // none is NaN
+  p.op = is_floating(x.dtype) ? op : combination_of(op).whole;
   p.finish = finish;
   p.in = x.dtype;
   p.out = call.out[0].dtype;

@@ -7,6 +7,9 @@ namespace tw::cuda {
 // Columns that a block of reduce_columns takes: a warp's threads side by side.
 constexpr int kReducedColumns = kWarpThreads;
 
+// Of a partial result, at most.
+constexpr int kMostStateBytes = 16;
+
 struct Reduce {
   int64_t kept = 1, reduced = 1;
   int64_t segments = 1, segment = 0;  // a row is cut into so many of so many elements
