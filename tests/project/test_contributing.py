@@ -197,12 +197,17 @@ TOUCHED = {path for recipe in RECIPES for path in recipe.touched()}
 # A second kernel, which takes rows of some length alone: listed, explained and forced by its name.
 KERNEL = """
   static const Kernel mine = {
-      "unit_rows", "mine", "cpu", Precision::ieee, "a test's kernel",
-      [](const void* problem, std::string* reason) {
-        if (reason) *reason = "rows are too short for it";
-        return static_cast<const Problem*>(problem)->n > 4;
-      },
-      cost_ns, run<false>};
+      .op = "unit_rows",
+      .name = "mine",
+      .device = "cpu",
+      .help = "a test's kernel",
+      .accepts =
+          [](const void* problem, std::string* reason) {
+            if (reason) *reason = "rows are too short for it";
+            return static_cast<const Problem*>(problem)->n > 4;
+          },
+      .cost_ns = cost_ns,
+      .run = run<false>};
   register_kernel(&mine);
 """
 

@@ -453,21 +453,32 @@ const char* refuses_half(const Call& call) {
 }  // namespace
 
 void register_gather_kernels() {
-  add_kernel<IndexProblem>("checked_indices", "one after the other", nullptr, set_up_indices,
-                           bind_indices, nullptr, run_indices, 1);
-  Lowering& gather =
-      add_kernel<RowsProblem>("gather_rows", "whole rows, shared between threads", nullptr,
-                              set_up_gather, bind_rows, nullptr, run_gather, 0, "rows");
+  add_kernel<IndexProblem>(
+      "checked_indices", "one after the other",
+      {.set_up = set_up_indices, .bind = bind_indices, .run = run_indices, .contiguous = 1});
+  Lowering& gather = add_kernel<RowsProblem>(
+      "gather_rows", "whole rows, shared between threads",
+      {.set_up = set_up_gather, .bind = bind_rows, .run = run_gather, .name = "rows"});
   gather.copies = copies_of_gather;
   gather.bytes = bytes_of_rows<1>;
-  add_kernel<TakeProblem>("take_rows", "whole rows, shared between threads", nullptr, set_up_take,
-                          bind_take, nullptr, run_take, 0, "rows")
+  add_kernel<TakeProblem>(
+      "take_rows", "whole rows, shared between threads",
+      {.set_up = set_up_take, .bind = bind_take, .run = run_take, .name = "rows"})
       .copies = copies_of_take;
-  add_kernel<RowsProblem>("scatter_add_rows", "whole rows in order", refuses_half,
-                          set_up_scatter_add, bind_rows, nullptr, run_scatter_add, 1, "rows")
+  add_kernel<RowsProblem>("scatter_add_rows", "whole rows in order",
+                          {.refuses = refuses_half,
+                           .set_up = set_up_scatter_add,
+                           .bind = bind_rows,
+                           .run = run_scatter_add,
+                           .contiguous = 1,
+                           .name = "rows"})
       .bytes = bytes_of_rows<1>;
-  add_kernel<RowsProblem>("scatter_rows", "whole rows in order", nullptr, set_up_scatter,
-                          bind_scatter, nullptr, run_scatter, 2, "rows")
+  add_kernel<RowsProblem>("scatter_rows", "whole rows in order",
+                          {.set_up = set_up_scatter,
+                           .bind = bind_scatter,
+                           .run = run_scatter,
+                           .contiguous = 2,
+                           .name = "rows"})
       .bytes = bytes_of_rows<2>;
 }
 

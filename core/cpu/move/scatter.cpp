@@ -327,18 +327,27 @@ const char* refuses_half(const Call& call) {
 }  // namespace
 
 void register_scatter_kernels() {
-  add_kernel<AlongProblem>("gather_along", "one by one, or in rows, shared between threads",
-                           nullptr, set_up_gather, bind_gather, nullptr, run_gather, 0,
-                           "index_runs");
+  add_kernel<AlongProblem>(
+      "gather_along", "one by one, or in rows, shared between threads",
+      {.set_up = set_up_gather, .bind = bind_gather, .run = run_gather, .name = "index_runs"});
   static constexpr char kHelp[] = "in the order of the index, other axes shared between threads";
-  add_kernel<AlongProblem>("scatter_along", kHelp, nullptr, set_up_scatter<ScatterJoin::later>,
-                           bind_scatter, nullptr, run_assign, 0, "index_runs");
-  add_kernel<AlongProblem>("scatter_add_along", kHelp, refuses_half,
-                           set_up_scatter<ScatterJoin::sum>, bind_scatter, nullptr, run_scatter, 0,
-                           "index_runs");
-  add_kernel<AlongProblem>("scatter_reduce_along", kHelp, refuses_half,
-                           set_up_scatter<ScatterJoin::product, true>, bind_scatter, nullptr,
-                           run_scatter, 0, "index_runs");
+  add_kernel<AlongProblem>("scatter_along", kHelp,
+                           {.set_up = set_up_scatter<ScatterJoin::later>,
+                            .bind = bind_scatter,
+                            .run = run_assign,
+                            .name = "index_runs"});
+  add_kernel<AlongProblem>("scatter_add_along", kHelp,
+                           {.refuses = refuses_half,
+                            .set_up = set_up_scatter<ScatterJoin::sum>,
+                            .bind = bind_scatter,
+                            .run = run_scatter,
+                            .name = "index_runs"});
+  add_kernel<AlongProblem>("scatter_reduce_along", kHelp,
+                           {.refuses = refuses_half,
+                            .set_up = set_up_scatter<ScatterJoin::product, true>,
+                            .bind = bind_scatter,
+                            .run = run_scatter,
+                            .name = "index_runs"});
 }
 
 }  // namespace tw

@@ -514,14 +514,18 @@ void run_plain(DType type, std::int64_t n, void* y, const void* const* inputs) {
   table.value[static_cast<int>(op)](n, y, inputs, kSteps, Traffic::in_l1);
 }
 template <PointwiseOp op> void add_value(const char* name) {
-  add_kernel<Problem>(name, kHelp, nullptr, set_up_value<op>, bind, cost_ns, run).plain =
-      run_plain<op>;
+  add_kernel<Problem>(name, kHelp,
+                      {.set_up = set_up_value<op>, .bind = bind, .cost_ns = cost_ns, .run = run})
+      .plain = run_plain<op>;
 }
 void add_gradient(const char* op, bool exists, void (*set_up_op)(const Call&, void*)) {
   const auto refuses = [](const Call& call) {
     return is_complex(call.type) ? "gradients of complex numbers are made of other ops" : nullptr;
   };
-  if (exists) add_kernel<Problem>(op, kHelp, refuses, set_up_op, bind, cost_ns, run);
+  if (exists)
+    add_kernel<Problem>(
+        op, kHelp,
+        {.refuses = refuses, .set_up = set_up_op, .bind = bind, .cost_ns = cost_ns, .run = run});
 }
 constexpr bool is_formula(std::string_view gradient) {
   return gradient != "none" && gradient != "0" && gradient != "g";

@@ -150,17 +150,29 @@ void register_reduce_kernels() {
 #define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, ending, gradient, \
                      help)                                                                     \
   add_kernel<ReduceProblem>(                                                                   \
-      #name, kHelp, std::string_view(#parameters) == "terms" ? refuses : nullptr,              \
-      set_up<ReduceOp::combination, finish_##name>, bind, reduce_cost_ns, run_reduce)          \
+      #name, kHelp,                                                                            \
+      {.refuses = std::string_view(#parameters) == "terms" ? refuses : nullptr,                \
+       .set_up = set_up<ReduceOp::combination, finish_##name>,                                 \
+       .bind = bind,                                                                           \
+       .cost_ns = reduce_cost_ns,                                                              \
+       .run = run_reduce})                                                                     \
       .copies = copies<ReduceOp::combination>;
 #include "core/problems/reductions.inc"
 #undef TW_REDUCTION
-  add_kernel<ReduceProblem>("squares_about", kHelp, refuses_squares, set_up<ReduceOp::sum, nullptr>,
-                            bind_squares, reduce_cost_ns, run_reduce, 2)
+  add_kernel<ReduceProblem>("squares_about", kHelp,
+                            {.refuses = refuses_squares,
+                             .set_up = set_up<ReduceOp::sum, nullptr>,
+                             .bind = bind_squares,
+                             .cost_ns = reduce_cost_ns,
+                             .run = run_reduce,
+                             .contiguous = 2})
       .copies = copies<ReduceOp::sum>;
-  add_kernel<ReduceProblem>("sum_of_products", kHelp, refuses_products,
-                            set_up<ReduceOp::sum, nullptr>, bind_products, reduce_cost_ns,
-                            run_reduce);
+  add_kernel<ReduceProblem>("sum_of_products", kHelp,
+                            {.refuses = refuses_products,
+                             .set_up = set_up<ReduceOp::sum, nullptr>,
+                             .bind = bind_products,
+                             .cost_ns = reduce_cost_ns,
+                             .run = run_reduce});
 }
 
 }  // namespace tw

@@ -359,15 +359,32 @@ constexpr Lowering kLowerings[] = {lowering<ConvolutionPart::forward>(),
 
 void register_convolution_kernels() {
   for (const char* op : kConvolutionOps) {
-    register_kernel(new Kernel{op, "naive", "cuda", Precision::ieee, "one thread an element",
-                               fits_grid, naive_ns, run_naive});
-    register_kernel(new Kernel{op, "implicit", "cuda", Precision::ieee,
-                               "tiles of a product; elements are found where they lie", fits_blocks,
-                               implicit_ns, run_implicit});
-    register_kernel(new Kernel{op, "pieces", "cuda", Precision::ieee,
-                               "implicit, with terms in pieces that are added up at the end",
-                               fits_blocks, pieces_ns, run_pieces, nullptr, nullptr, true,
-                               cuts_by_rows});
+    register_kernel(new Kernel{.op = op,
+                               .name = "naive",
+                               .device = "cuda",
+                               .precision = Precision::ieee,
+                               .help = "one thread an element",
+                               .accepts = fits_grid,
+                               .cost_ns = naive_ns,
+                               .run = run_naive});
+    register_kernel(new Kernel{.op = op,
+                               .name = "implicit",
+                               .device = "cuda",
+                               .precision = Precision::ieee,
+                               .help = "tiles of a product; elements are found where they lie",
+                               .accepts = fits_blocks,
+                               .cost_ns = implicit_ns,
+                               .run = run_implicit});
+    register_kernel(
+        new Kernel{.op = op,
+                   .name = "pieces",
+                   .device = "cuda",
+                   .precision = Precision::ieee,
+                   .help = "implicit, with terms in pieces that are added up at the end",
+                   .accepts = fits_blocks,
+                   .cost_ns = pieces_ns,
+                   .run = run_pieces,
+                   .depends_on_batch = cuts_by_rows});
   }
   for (const Lowering& each : kLowerings) register_lowering(&each);
 }

@@ -143,15 +143,21 @@ template <const char* kernel> void run_taps(const void* problem) {
                         grid, &q);
 }
 template <const char* kernel> void add_taps(const char* help, void (*set_up)(const Call&, void*)) {
-  add_kernel<TapsProblem>(kernel, help, refuses, set_up, bind_taps, run_taps<kernel>, 7,
-                          "neighbours");
+  add_kernel<TapsProblem>(kernel, help,
+                          {.refuses = refuses,
+                           .set_up = set_up,
+                           .bind = bind_taps,
+                           .run = run_taps<kernel>,
+                           .contiguous = 7,
+                           .name = "neighbours"});
 }
 
 }  // namespace
 
 void register_resample_kernels() {
-  add_kernel<Problem>("resample_axes", "bands first, then an element a thread by all axes", refuses,
-                      set_up, bind, run, 1);
+  add_kernel<Problem>(
+      "resample_axes", "bands first, then an element a thread by all axes",
+      {.refuses = refuses, .set_up = set_up, .bind = bind, .run = run, .contiguous = 1});
   add_taps<kSum>("a point a thread", [](const Call& call, void* problem) {
     set_up_taps(call.out[0], call.in[0], call.in[2], problem);
   });

@@ -108,21 +108,50 @@ constexpr char kHelp[] = "an element of the result a thread";
 }  // namespace
 
 void register_window_kernels() {
-  add_kernel<Problem<Windows>>(kMax, kHelp, refuses, set_up_max, bind_max, run<kMax>, 1);
-  add_kernel<Problem<Windows>>(kMean, kHelp, refuses, set_up_mean, bind, run<kMean>, 1);
-  add_kernel<Problem<Windows>>(kSpread, kHelp, refuses, set_up_mean, bind, run<kSpread>, 1);
-  add_kernel<Problem<Windows>>("windows_to_columns", kHelp, refuses, set_up_columns, bind,
-                               run<kUnfold>, 1);
-  add_kernel<Problem<Windows>>("columns_to_windows", kHelp, refuses, set_up_columns, bind,
-                               run<kFold>, 1);
+  add_kernel<Problem<Windows>>(kMax, kHelp,
+                               {.refuses = refuses,
+                                .set_up = set_up_max,
+                                .bind = bind_max,
+                                .run = run<kMax>,
+                                .contiguous = 1});
+  add_kernel<Problem<Windows>>(kMean, kHelp,
+                               {.refuses = refuses,
+                                .set_up = set_up_mean,
+                                .bind = bind,
+                                .run = run<kMean>,
+                                .contiguous = 1});
+  add_kernel<Problem<Windows>>(kSpread, kHelp,
+                               {.refuses = refuses,
+                                .set_up = set_up_mean,
+                                .bind = bind,
+                                .run = run<kSpread>,
+                                .contiguous = 1});
+  add_kernel<Problem<Windows>>("windows_to_columns", kHelp,
+                               {.refuses = refuses,
+                                .set_up = set_up_columns,
+                                .bind = bind,
+                                .run = run<kUnfold>,
+                                .contiguous = 1});
+  add_kernel<Problem<Windows>>("columns_to_windows", kHelp,
+                               {.refuses = refuses,
+                                .set_up = set_up_columns,
+                                .bind = bind,
+                                .run = run<kFold>,
+                                .contiguous = 1});
   add_kernel<Problem<Places>>(
-      kGather, kHelp, refuses,
-      [](const Call& call, void* problem) { set_up_places(call, call.in[0], problem); },
-      bind_places, run_places<kGather, false>, 3);
+      kGather, kHelp,
+      {.refuses = refuses,
+       .set_up = [](const Call& call, void* problem) { set_up_places(call, call.in[0], problem); },
+       .bind = bind_places,
+       .run = run_places<kGather, false>,
+       .contiguous = 3});
   add_kernel<Problem<Places>>(
-      kScatter, kHelp, refuses,
-      [](const Call& call, void* problem) { set_up_places(call, call.out[0], problem); },
-      bind_places, run_places<kScatter, true>, 3);
+      kScatter, kHelp,
+      {.refuses = refuses,
+       .set_up = [](const Call& call, void* problem) { set_up_places(call, call.out[0], problem); },
+       .bind = bind_places,
+       .run = run_places<kScatter, true>,
+       .contiguous = 3});
 }
 
 }  // namespace tw::cuda

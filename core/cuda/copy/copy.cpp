@@ -196,15 +196,21 @@ constexpr char kCopyHelp[] = "16 bytes a thread; transposes through shared memor
 }  // namespace
 
 void register_copy_kernels() {
-  add_kernel<CopyProblem>("copy", kCopyHelp, nullptr, set_up_copy<0>, bind_copy<0, 1>, run_copy);
-  add_kernel<CopyProblem>("astype", kCopyHelp, nullptr, set_up_copy<0>, bind_copy<0, 1>, run_copy);
-  add_kernel<CopyProblem>("assign", kCopyHelp, nullptr, set_up_copy<1>, bind_copy<1, 2>, run_copy);
-  add_kernel<FillProblem>("zeros", "one value", nullptr, set_up_fill, bind_zeros, run_fill);
-  add_kernel<FillProblem>("full", "one value", nullptr, set_up_fill, bind_full, run_fill);
-  add_kernel<UnsliceProblem>("unslice", "zeros, then a strided copy", nullptr, set_up_unslice,
-                             bind_unslice, run_unslice);
-  add_kernel<SequenceProblem>("sequence", "one element a thread", nullptr, set_up_sequence,
-                              bind_sequence, run_sequence);
+  add_kernel<CopyProblem>("copy", kCopyHelp,
+                          {.set_up = set_up_copy<0>, .bind = bind_copy<0, 1>, .run = run_copy});
+  add_kernel<CopyProblem>("astype", kCopyHelp,
+                          {.set_up = set_up_copy<0>, .bind = bind_copy<0, 1>, .run = run_copy});
+  add_kernel<CopyProblem>("assign", kCopyHelp,
+                          {.set_up = set_up_copy<1>, .bind = bind_copy<1, 2>, .run = run_copy});
+  add_kernel<FillProblem>("zeros", "one value",
+                          {.set_up = set_up_fill, .bind = bind_zeros, .run = run_fill});
+  add_kernel<FillProblem>("full", "one value",
+                          {.set_up = set_up_fill, .bind = bind_full, .run = run_fill});
+  add_kernel<UnsliceProblem>("unslice", "zeros, then a strided copy",
+                             {.set_up = set_up_unslice, .bind = bind_unslice, .run = run_unslice});
+  add_kernel<SequenceProblem>(
+      "sequence", "one element a thread",
+      {.set_up = set_up_sequence, .bind = bind_sequence, .run = run_sequence});
 }
 
 }  // namespace tw::cuda

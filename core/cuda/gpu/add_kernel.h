@@ -2,28 +2,17 @@
 #pragma once
 #include <algorithm>
 #include <string>
-#include <type_traits>
 
 #include "core/cuda/gpu/gpu.h"
 #include "core/runtime/registry.h"
 
 namespace tw::cuda {
 
-// Kernel and lowering live as long as the process. Problems are built where kernels are chosen:
-// their costs are bytes over the memory's rate, and a launch.
+// Named "blocks", unless it says another name. Problems are built where kernels are chosen: their
+// costs are bytes over the memory's rate, and a launch.
 template <class Problem>
-Lowering& add_kernel(const char* op, const char* help, const char* (*refuses)(const Call&),
-                     void (*set_up)(const Call&, void*), void (*bind)(void*, void* const*),
-                     void (*run)(const void*), std::uint32_t contiguous = 0,
-                     const char* name = "blocks") {
-  static_assert(sizeof(Problem) <= kMaxProblemBytes);
-  static_assert(std::is_trivially_copyable_v<Problem>);
-  register_kernel(new Kernel{op, name, "cuda", Precision::ieee, help, nullptr, nullptr, run});
-  auto* lowering = new Lowering{op, sizeof(Problem), refuses, set_up, bind};
-  lowering->contiguous = contiguous;
-  lowering->set = KernelSet::cuda;
-  register_lowering(lowering);
-  return *lowering;
+Lowering& add_kernel(const char* op, const char* help, const OneKernel& one) {
+  return add_one_kernel<Problem>(KernelSet::cuda, op, help, one);
 }
 
 // The name of a type in kernels.

@@ -174,15 +174,25 @@ std::uint32_t copies_of_gather(const Call& call) {
 }  // namespace
 
 void register_gather_kernels() {
-  add_kernel<Indices>("checked_indices", "an index a thread; what is wrong is told when waiting",
-                      nullptr, set_up_indices, bind_indices, run_indices, 1);
-  add_kernel<Problem>(kGather, "an element a thread", refuses<1>, set_up_gather, bind_rows<1>,
-                      run_gather)
+  add_kernel<Indices>(
+      "checked_indices", "an index a thread; what is wrong is told when waiting",
+      {.set_up = set_up_indices, .bind = bind_indices, .run = run_indices, .contiguous = 1});
+  add_kernel<Problem>(
+      kGather, "an element a thread",
+      {.refuses = refuses<1>, .set_up = set_up_gather, .bind = bind_rows<1>, .run = run_gather})
       .copies = copies_of_gather;
   add_kernel<Problem>(kScatterAdd, "an element of the result a thread, rows in their order",
-                      refuses<1>, set_up_scatter_add, bind_rows<1>, run_scatter_add, 1);
-  add_kernel<Problem>(kScatter, "an element a thread", refuses<2>, set_up_scatter, bind_rows<2>,
-                      run_scatter, 2);
+                      {.refuses = refuses<1>,
+                       .set_up = set_up_scatter_add,
+                       .bind = bind_rows<1>,
+                       .run = run_scatter_add,
+                       .contiguous = 1});
+  add_kernel<Problem>(kScatter, "an element a thread",
+                      {.refuses = refuses<2>,
+                       .set_up = set_up_scatter,
+                       .bind = bind_rows<2>,
+                       .run = run_scatter,
+                       .contiguous = 2});
 }
 
 }  // namespace tw::cuda

@@ -149,14 +149,21 @@ constexpr char kHelp[] = "in the order of the index: a thread a line, or a place
 }  // namespace
 
 void register_along_kernels() {
-  add_kernel<Problem>(kGather, "an element a thread", nullptr, set_up_gather, bind_gather,
-                      run_gather);
-  add_kernel<Problem>("scatter_along", kHelp, nullptr, set_up_scatter<ScatterJoin::later>,
-                      bind_scatter, run_scatter);
-  add_kernel<Problem>("scatter_add_along", kHelp, refuses_sums, set_up_scatter<ScatterJoin::sum>,
-                      bind_scatter, run_scatter);
-  add_kernel<Problem>("scatter_reduce_along", kHelp, refuses_sums,
-                      set_up_scatter<ScatterJoin::product, true>, bind_scatter, run_scatter);
+  add_kernel<Problem>(kGather, "an element a thread",
+                      {.set_up = set_up_gather, .bind = bind_gather, .run = run_gather});
+  add_kernel<Problem>(
+      "scatter_along", kHelp,
+      {.set_up = set_up_scatter<ScatterJoin::later>, .bind = bind_scatter, .run = run_scatter});
+  add_kernel<Problem>("scatter_add_along", kHelp,
+                      {.refuses = refuses_sums,
+                       .set_up = set_up_scatter<ScatterJoin::sum>,
+                       .bind = bind_scatter,
+                       .run = run_scatter});
+  add_kernel<Problem>("scatter_reduce_along", kHelp,
+                      {.refuses = refuses_sums,
+                       .set_up = set_up_scatter<ScatterJoin::product, true>,
+                       .bind = bind_scatter,
+                       .run = run_scatter});
 }
 
 }  // namespace tw::cuda

@@ -87,14 +87,30 @@ constexpr char kBackwardHelp[] = "a warp or a block a set; two sums and a scaled
 }  // namespace
 
 void register_norm_kernels() {
-  add_kernel<Problem>("normalize_rows", kHelp, refuses, set_up<false>, bind<false>,
-                      run<false, false>, 7);
-  add_kernel<Problem>("normalize_channels", kHelp, refuses, set_up<false>, bind<true>,
-                      run<true, false>, 7);
-  add_kernel<Problem>("normalize_rows_backward", kBackwardHelp, refuses, set_up<true>,
-                      bind_backward, run<false, true>, 31);
-  add_kernel<Problem>("normalize_channels_backward", kBackwardHelp, refuses, set_up<true>,
-                      bind_backward, run<true, true>, 31);
+  add_kernel<Problem>("normalize_rows", kHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up<false>,
+                       .bind = bind<false>,
+                       .run = run<false, false>,
+                       .contiguous = 7});
+  add_kernel<Problem>("normalize_channels", kHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up<false>,
+                       .bind = bind<true>,
+                       .run = run<true, false>,
+                       .contiguous = 7});
+  add_kernel<Problem>("normalize_rows_backward", kBackwardHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up<true>,
+                       .bind = bind_backward,
+                       .run = run<false, true>,
+                       .contiguous = 31});
+  add_kernel<Problem>("normalize_channels_backward", kBackwardHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up<true>,
+                       .bind = bind_backward,
+                       .run = run<true, true>,
+                       .contiguous = 31});
 }
 
 }  // namespace tw::cuda

@@ -192,21 +192,47 @@ constexpr char kBackwardHelp[] = "a warp or a block a row";
 }  // namespace
 
 void register_softmax_kernels() {
-  add_kernel<LossProblem>("cross_entropy_rows", kHelp, nullptr, set_up_losses, bind_losses,
-                          run_losses, 3);
-  add_kernel<LossProblem>("cross_entropy_rows_backward", kBackwardHelp, nullptr,
-                          set_up_losses_backward, bind_losses_backward, run_losses_backward, 7)
+  add_kernel<LossProblem>(
+      "cross_entropy_rows", kHelp,
+      {.set_up = set_up_losses, .bind = bind_losses, .run = run_losses, .contiguous = 3});
+  add_kernel<LossProblem>("cross_entropy_rows_backward", kBackwardHelp,
+                          {.set_up = set_up_losses_backward,
+                           .bind = bind_losses_backward,
+                           .run = run_losses_backward,
+                           .contiguous = 7})
       .copies = copies_of_losses;
-  add_kernel<LossProblem>("cross_entropy_total", "as rows; the last block to be done adds them up",
-                          nullptr, set_up_total, bind_total, run_total, 3);
-  add_kernel<LossProblem>("cross_entropy_total_backward", kBackwardHelp, nullptr,
-                          set_up_total_backward, bind_total_backward, run_losses_backward, 7);
-  add_kernel<Problem>("softmax", kHelp, refuses, set_up, bind_forward, run<false, false>, 1);
-  add_kernel<Problem>("log_softmax", kHelp, refuses, set_up, bind_forward, run<true, false>, 1);
-  add_kernel<Problem>("softmax_backward", kBackwardHelp, refuses, set_up, bind_backward,
-                      run<false, true>, 3);
-  add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up, bind_backward,
-                      run<true, true>, 3);
+  add_kernel<LossProblem>(
+      "cross_entropy_total", "as rows; the last block to be done adds them up",
+      {.set_up = set_up_total, .bind = bind_total, .run = run_total, .contiguous = 3});
+  add_kernel<LossProblem>("cross_entropy_total_backward", kBackwardHelp,
+                          {.set_up = set_up_total_backward,
+                           .bind = bind_total_backward,
+                           .run = run_losses_backward,
+                           .contiguous = 7});
+  add_kernel<Problem>("softmax", kHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind_forward,
+                       .run = run<false, false>,
+                       .contiguous = 1});
+  add_kernel<Problem>("log_softmax", kHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind_forward,
+                       .run = run<true, false>,
+                       .contiguous = 1});
+  add_kernel<Problem>("softmax_backward", kBackwardHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind_backward,
+                       .run = run<false, true>,
+                       .contiguous = 3});
+  add_kernel<Problem>("log_softmax_backward", kBackwardHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind_backward,
+                       .run = run<true, true>,
+                       .contiguous = 3});
 }
 
 }  // namespace tw::cuda

@@ -166,13 +166,16 @@ std::string describe(const void* problem) {
 }  // namespace
 
 void register_update_kernels() {
-#define TW_UPDATE(name, states, ...)                                                       \
-  {                                                                                        \
-    Lowering& lowering = add_kernel<Problem>(                                              \
-        #name, "every array read and written once, 64 parameters a launch", nullptr,       \
-        set_up<static_cast<int>(UpdateOp::name), states>, bind<states>, run, 0, "slices"); \
-    lowering.bytes = problem_bytes<states>;                                                \
-    lowering.describe = describe;                                                          \
+#define TW_UPDATE(row, states, ...)                                                            \
+  {                                                                                            \
+    Lowering& lowering =                                                                       \
+        add_kernel<Problem>(#row, "every array read and written once, 64 parameters a launch", \
+                            {.set_up = set_up<static_cast<int>(UpdateOp::row), states>,        \
+                             .bind = bind<states>,                                             \
+                             .run = run,                                                       \
+                             .name = "slices"});                                               \
+    lowering.bytes = problem_bytes<states>;                                                    \
+    lowering.describe = describe;                                                              \
   }
 #include "core/problems/updates.inc"
 #undef TW_UPDATE

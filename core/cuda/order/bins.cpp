@@ -157,17 +157,25 @@ void run_runs(const void* problem) {
 }  // namespace
 
 void register_bin_kernels() {
-  add_kernel<BinsProblem>(kLast, "one block", nullptr, set_up_bins<false>, bind_bins, run_last_bin,
-                          1);
-  add_kernel<BinsProblem>(kCount, "counted in memory, in any order", nullptr, set_up_bins<true>,
-                          bind_bins, run_bins<kCount>, 1);
-  add_kernel<BinsProblem>(kCountEven, "counted in memory, in any order", nullptr, set_up_bins<true>,
-                          bind_even_bins, run_bins<kCountEven>, 3);
-  add_kernel<Nonzero>("nonzero_counts", "a piece a thread", nullptr, set_up_counts, bind_counts,
-                      run_counts, 1);
-  add_kernel<Nonzero>("nonzero_positions", "a piece a thread", nullptr, set_up_positions,
-                      bind_positions, run_positions, 3);
-  add_kernel<Runs>("runs", "a bisection a thread", nullptr, set_up_runs, bind_runs, run_runs, 1);
+  add_kernel<BinsProblem>(
+      kLast, "one block",
+      {.set_up = set_up_bins<false>, .bind = bind_bins, .run = run_last_bin, .contiguous = 1});
+  add_kernel<BinsProblem>(
+      kCount, "counted in memory, in any order",
+      {.set_up = set_up_bins<true>, .bind = bind_bins, .run = run_bins<kCount>, .contiguous = 1});
+  add_kernel<BinsProblem>(kCountEven, "counted in memory, in any order",
+                          {.set_up = set_up_bins<true>,
+                           .bind = bind_even_bins,
+                           .run = run_bins<kCountEven>,
+                           .contiguous = 3});
+  add_kernel<Nonzero>(
+      "nonzero_counts", "a piece a thread",
+      {.set_up = set_up_counts, .bind = bind_counts, .run = run_counts, .contiguous = 1});
+  add_kernel<Nonzero>(
+      "nonzero_positions", "a piece a thread",
+      {.set_up = set_up_positions, .bind = bind_positions, .run = run_positions, .contiguous = 3});
+  add_kernel<Runs>("runs", "a bisection a thread",
+                   {.set_up = set_up_runs, .bind = bind_runs, .run = run_runs, .contiguous = 1});
 }
 
 }  // namespace tw::cuda

@@ -124,27 +124,37 @@ void register_order_kernels() {
   const auto set_up_sort = [](const Call& call, void* problem) {
     set_up(call, problem).flag = call.attributes.flag(0);
   };
-  add_kernel<Problem>("sort_rows", kHelp, nullptr, set_up_sort, bind, run_sort, 1);
-  add_kernel<Problem>("sort_rows_with_places", kHelp, nullptr, set_up_sort, bind_with_places,
-                      run_sort, 1);
+  add_kernel<Problem>("sort_rows", kHelp,
+                      {.set_up = set_up_sort, .bind = bind, .run = run_sort, .contiguous = 1});
   add_kernel<Problem>(
-      "topk_rows", "the first of sorted rows", nullptr,
-      [](const Call& call, void* problem) {
-        Problem& p = set_up(call, problem);
-        p.k = call.attributes[0];
-        p.flag = call.attributes.flag(1);
-      },
-      bind_with_places, run_picks, 1);
-  add_kernel<Problem>(
-      "kth_rows", "one place of sorted rows", nullptr,
-      [](const Call& call, void* problem) {
-        Problem& p = set_up(call, problem);
-        p.which = kOneOfRow + call.attributes[0];
-        p.k = call.attributes[1];
-      },
-      bind_with_places, run_picks, 1);
-  add_kernel<SearchProblem>(kSearch, "a bisection a thread", refuses_search, set_up_search,
-                            bind_search, run_search, 3);
+      "sort_rows_with_places", kHelp,
+      {.set_up = set_up_sort, .bind = bind_with_places, .run = run_sort, .contiguous = 1});
+  add_kernel<Problem>("topk_rows", "the first of sorted rows",
+                      {.set_up =
+                           [](const Call& call, void* problem) {
+                             Problem& p = set_up(call, problem);
+                             p.k = call.attributes[0];
+                             p.flag = call.attributes.flag(1);
+                           },
+                       .bind = bind_with_places,
+                       .run = run_picks,
+                       .contiguous = 1});
+  add_kernel<Problem>("kth_rows", "one place of sorted rows",
+                      {.set_up =
+                           [](const Call& call, void* problem) {
+                             Problem& p = set_up(call, problem);
+                             p.which = kOneOfRow + call.attributes[0];
+                             p.k = call.attributes[1];
+                           },
+                       .bind = bind_with_places,
+                       .run = run_picks,
+                       .contiguous = 1});
+  add_kernel<SearchProblem>(kSearch, "a bisection a thread",
+                            {.refuses = refuses_search,
+                             .set_up = set_up_search,
+                             .bind = bind_search,
+                             .run = run_search,
+                             .contiguous = 3});
 }
 
 }  // namespace tw::cuda

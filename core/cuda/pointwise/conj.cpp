@@ -26,17 +26,20 @@ void run(const void* problem) {
 }  // namespace
 
 void register_complex_kernels() {
-  add_kernel<Problem>(
-      "conj", "an element a thread", nullptr,
-      [](const Call& call, void* problem) {
-        *static_cast<Problem*>(problem) = {{call.in[0].count, nullptr, nullptr}, call.in[0].dtype};
-      },
-      [](void* problem, void* const* at) {
-        Conjugate& p = static_cast<Problem*>(problem)->parameter;
-        p.x = at[0];
-        p.y = at[1];
-      },
-      run, 1);
+  add_kernel<Problem>("conj", "an element a thread",
+                      {.set_up =
+                           [](const Call& call, void* problem) {
+                             *static_cast<Problem*>(problem) = {
+                                 {call.in[0].count, nullptr, nullptr}, call.in[0].dtype};
+                           },
+                       .bind =
+                           [](void* problem, void* const* at) {
+                             Conjugate& p = static_cast<Problem*>(problem)->parameter;
+                             p.x = at[0];
+                             p.y = at[1];
+                           },
+                       .run = run,
+                       .contiguous = 1});
 }
 
 }  // namespace tw::cuda

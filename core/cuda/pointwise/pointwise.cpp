@@ -159,7 +159,8 @@ template <int op> void add_value() {
   for (int i = 0; i < row.arity; ++i) formula.names[i] = row.arity == 1 ? "x" : kLetters[i];
   Values<op>::of_bools = formula;
   Values<op>::of_bools.text = formula_of_bools(row);
-  add_kernel<Problem>(row.name, kHelp, nullptr, Values<op>::set_up_value, bind, run);
+  add_kernel<Problem>(row.name, kHelp,
+                      {.set_up = Values<op>::set_up_value, .bind = bind, .run = run});
 }
 
 // Inputs are g and then those of a, b, c, y that the formula reads.
@@ -178,8 +179,11 @@ template <int op, int input> void add_gradient(const char* name, const char* tex
       if (mentions(gradient, kLetters[i])) formula.names[count++] = kLetters[i];
   }
   if (mentions(gradient, "y")) formula.names[count++] = "y";
-  add_kernel<Problem>(name, kHelp, refuses_gradient, Gradients<op, input>::set_up_gradient, bind,
-                      run);
+  add_kernel<Problem>(name, kHelp,
+                      {.refuses = refuses_gradient,
+                       .set_up = Gradients<op, input>::set_up_gradient,
+                       .bind = bind,
+                       .run = run});
 }
 
 }  // namespace

@@ -92,40 +92,54 @@ constexpr char kHelp[] = "a Philox block a thread";
 
 void register_random_kernels() {
   add_kernel<DrawProblem>(
-      "draw", "moves a generator on; the key follows the work before it", nullptr,
-      [](const Call& call, void* problem) {
-        *static_cast<DrawProblem*>(problem) = {reinterpret_cast<Generator*>(call.attributes[0]),
-                                               call.attributes[1], nullptr};
-      },
-      [](void* problem, void* const* at) { static_cast<DrawProblem*>(problem)->key = at[0]; },
-      run_draw, 0, "queued")
+      "draw", "moves a generator on; the key follows the work before it",
+      {.set_up =
+           [](const Call& call, void* problem) {
+             *static_cast<DrawProblem*>(problem) = {
+                 reinterpret_cast<Generator*>(call.attributes[0]), call.attributes[1], nullptr};
+           },
+       .bind = [](void* problem,
+                  void* const* at) { static_cast<DrawProblem*>(problem)->key = at[0]; },
+       .run = run_draw,
+       .name = "queued"})
       .reads_host = true;
-  add_kernel<Problem>(
-      "random_uniform", kHelp, nullptr,
-      [](const Call& call, void* problem) {
-        fresh(call, problem).bits = static_cast<std::int32_t>(call.attributes[2]);
-      },
-      bind_made, run_uniform, 1);
-  add_kernel<Problem>(
-      "random_normal", kHelp, nullptr,
-      [](const Call& call, void* problem) { fresh(call, problem); }, bind_made, run_normal, 1);
-  add_kernel<Problem>(
-      "random_integers", kHelp, nullptr,
-      [](const Call& call, void* problem) {
-        Random& p = fresh(call, problem);
-        p.low = call.attributes[1];
-        p.span = static_cast<std::uint64_t>(call.attributes[2]) - static_cast<std::uint64_t>(p.low);
-      },
-      bind_made, run_integers, 1);
-  add_kernel<Problem>(
-      "dropout_by", kHelp, refuses,
-      [](const Call& call, void* problem) {
-        Random& p = fresh(call, problem);
-        p.keep = static_cast<float>(1 - call.attributes.real(0));
-        const double keep = 1 - call.attributes.real(0);
-        p.scale = keep > 0 ? 1 / keep : 1;
-      },
-      bind_dropout, run_dropout, 3);
+  add_kernel<Problem>("random_uniform", kHelp,
+                      {.set_up =
+                           [](const Call& call, void* problem) {
+                             fresh(call, problem).bits =
+                                 static_cast<std::int32_t>(call.attributes[2]);
+                           },
+                       .bind = bind_made,
+                       .run = run_uniform,
+                       .contiguous = 1});
+  add_kernel<Problem>("random_normal", kHelp,
+                      {.set_up = [](const Call& call, void* problem) { fresh(call, problem); },
+                       .bind = bind_made,
+                       .run = run_normal,
+                       .contiguous = 1});
+  add_kernel<Problem>("random_integers", kHelp,
+                      {.set_up =
+                           [](const Call& call, void* problem) {
+                             Random& p = fresh(call, problem);
+                             p.low = call.attributes[1];
+                             p.span = static_cast<std::uint64_t>(call.attributes[2]) -
+                                      static_cast<std::uint64_t>(p.low);
+                           },
+                       .bind = bind_made,
+                       .run = run_integers,
+                       .contiguous = 1});
+  add_kernel<Problem>("dropout_by", kHelp,
+                      {.refuses = refuses,
+                       .set_up =
+                           [](const Call& call, void* problem) {
+                             Random& p = fresh(call, problem);
+                             p.keep = static_cast<float>(1 - call.attributes.real(0));
+                             const double keep = 1 - call.attributes.real(0);
+                             p.scale = keep > 0 ? 1 / keep : 1;
+                           },
+                       .bind = bind_dropout,
+                       .run = run_dropout,
+                       .contiguous = 3});
 }
 
 }  // namespace tw::cuda

@@ -127,39 +127,75 @@ constexpr char kTries[] = "tries, from a stream for each element",
 }  // namespace
 
 void register_draw_kernels() {
-  add_kernel<Draw>("poisson_by", kTries, nullptr, set_up_elements, bind_elements<1>,
-                   run_elements<kPoisson>, 3, "attempts");
-  add_kernel<Draw>("gamma_by", kTries, nullptr, set_up_elements, bind_elements<1>,
-                   run_elements<kGamma>, 3, "attempts");
-  add_kernel<Draw>("binomial_by", kTries, nullptr, set_up_elements, bind_elements<2>,
-                   run_elements<kBinomialNumbers>, 7, "attempts");
-  add_kernel<Draw>("gamma_slope", kSeries, nullptr, set_up_elements, bind_elements<2, false>,
-                   run_elements<kGammaSlopes>, 3, "terms");
-  add_kernel<Draw>("beta_slope", kSeries, nullptr, set_up_elements, bind_elements<3, false>,
-                   run_elements<kBetaSlopes>, 7, "terms");
-  add_kernel<Draw>(kShares, "a number a thread", nullptr, set_up_elements, bind_elements<1, false>,
-                   run_elements<kShares>, 1);
-  add_kernel<Draw>(
-      "random_permutation", "swaps that do not meet at once, by one block", refuses_long,
-      set_up_elements,
-      [](void* problem, void* const* at) {
-        Draw& p = *static_cast<Draw*>(problem);
-        p.key = static_cast<const std::uint64_t*>(at[0]);
-        p.y = at[1];
-      },
-      run_permutation, 1);
-  add_kernel<Classes>(
-      kChecked, "a row a block", nullptr, set_up_classes,
-      [](void* problem, void* const* at) {
-        Classes& p = *static_cast<Classes*>(problem);
-        p.p = static_cast<const double*>(at[0]);
-        p.y = at[1];
-      },
-      run_checked, 1, "classes");
-  add_kernel<Classes>("multinomial_again", "a search in the sums of each row", nullptr,
-                      set_up_classes, bind_classes, run_again, 3, "classes");
-  add_kernel<Classes>("multinomial_once", "the first arrivals of each row", nullptr, set_up_classes,
-                      bind_classes, run_once, 3, "classes");
+  add_kernel<Draw>("poisson_by", kTries,
+                   {.set_up = set_up_elements,
+                    .bind = bind_elements<1>,
+                    .run = run_elements<kPoisson>,
+                    .contiguous = 3,
+                    .name = "attempts"});
+  add_kernel<Draw>("gamma_by", kTries,
+                   {.set_up = set_up_elements,
+                    .bind = bind_elements<1>,
+                    .run = run_elements<kGamma>,
+                    .contiguous = 3,
+                    .name = "attempts"});
+  add_kernel<Draw>("binomial_by", kTries,
+                   {.set_up = set_up_elements,
+                    .bind = bind_elements<2>,
+                    .run = run_elements<kBinomialNumbers>,
+                    .contiguous = 7,
+                    .name = "attempts"});
+  add_kernel<Draw>("gamma_slope", kSeries,
+                   {.set_up = set_up_elements,
+                    .bind = bind_elements<2, false>,
+                    .run = run_elements<kGammaSlopes>,
+                    .contiguous = 3,
+                    .name = "terms"});
+  add_kernel<Draw>("beta_slope", kSeries,
+                   {.set_up = set_up_elements,
+                    .bind = bind_elements<3, false>,
+                    .run = run_elements<kBetaSlopes>,
+                    .contiguous = 7,
+                    .name = "terms"});
+  add_kernel<Draw>(kShares, "a number a thread",
+                   {.set_up = set_up_elements,
+                    .bind = bind_elements<1, false>,
+                    .run = run_elements<kShares>,
+                    .contiguous = 1});
+  add_kernel<Draw>("random_permutation", "swaps that do not meet at once, by one block",
+                   {.refuses = refuses_long,
+                    .set_up = set_up_elements,
+                    .bind =
+                        [](void* problem, void* const* at) {
+                          Draw& p = *static_cast<Draw*>(problem);
+                          p.key = static_cast<const std::uint64_t*>(at[0]);
+                          p.y = at[1];
+                        },
+                    .run = run_permutation,
+                    .contiguous = 1});
+  add_kernel<Classes>(kChecked, "a row a block",
+                      {.set_up = set_up_classes,
+                       .bind =
+                           [](void* problem, void* const* at) {
+                             Classes& p = *static_cast<Classes*>(problem);
+                             p.p = static_cast<const double*>(at[0]);
+                             p.y = at[1];
+                           },
+                       .run = run_checked,
+                       .contiguous = 1,
+                       .name = "classes"});
+  add_kernel<Classes>("multinomial_again", "a search in the sums of each row",
+                      {.set_up = set_up_classes,
+                       .bind = bind_classes,
+                       .run = run_again,
+                       .contiguous = 3,
+                       .name = "classes"});
+  add_kernel<Classes>("multinomial_once", "the first arrivals of each row",
+                      {.set_up = set_up_classes,
+                       .bind = bind_classes,
+                       .run = run_once,
+                       .contiguous = 3,
+                       .name = "classes"});
 }
 
 }  // namespace tw::cuda

@@ -159,10 +159,13 @@ const char* refuses_terms(const Call& call) {
 }  // namespace
 
 void register_reduce_kernels() {
-#define TW_REDUCTION(name, parameters, ...)                                                \
-  add_kernel<Problem>(#name, "a warp or a block a row, lanes where elements lie together", \
-                      std::string_view(#parameters) == "terms" ? refuses_terms : nullptr,  \
-                      set_up<RowIndex::name>, bind, run);
+#define TW_REDUCTION(name, parameters, ...)                                           \
+  add_kernel<Problem>(                                                                \
+      #name, "a warp or a block a row, lanes where elements lie together",            \
+      {.refuses = std::string_view(#parameters) == "terms" ? refuses_terms : nullptr, \
+       .set_up = set_up<RowIndex::name>,                                              \
+       .bind = bind,                                                                  \
+       .run = run});
 #include "core/problems/reductions.inc"
 #undef TW_REDUCTION
 }

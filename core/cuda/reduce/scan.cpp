@@ -84,7 +84,12 @@ const char* refuses_half(const Call& call) {
 constexpr char kHelp[] = "a thread a line, or a block where there are few long ones";
 template <Kind kind>
 void add(const char* op, const char* (*refuses)(const Call&), std::uint32_t contiguous = 1) {
-  add_kernel<Problem>(op, kHelp, refuses, set_up<kind>, bind<kind>, run, contiguous);
+  add_kernel<Problem>(op, kHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up<kind>,
+                       .bind = bind<kind>,
+                       .run = run,
+                       .contiguous = contiguous});
 }
 
 }  // namespace

@@ -270,21 +270,41 @@ double tensor_backward_ns(const void*) { return rates().launch_ns; }
 }  // namespace
 
 void register_attention_kernels() {
-  add_kernel<Problem>(kForward, "a tile of queries a block, scores in registers", refuses, set_up,
-                      bind_forward, run_forward)
+  add_kernel<Problem>(
+      kForward, "a tile of queries a block, scores in registers",
+      {.refuses = refuses, .set_up = set_up, .bind = bind_forward, .run = run_forward})
       .copies = copies;
-  register_kernel(new Kernel{kForward, "tensor64", "cuda", Precision::ieee,
-                             "16 bits on tensor cores, 64 queries a block", accepts_forward<1>,
-                             tensor_forward_ns<1>, run_tensor_forward<1>});
-  register_kernel(new Kernel{kForward, "tensor128", "cuda", Precision::ieee,
-                             "16 bits on tensor cores, 128 queries a block", accepts_forward<2>,
-                             tensor_forward_ns<2>, run_tensor_forward<2>});
+  register_kernel(new Kernel{.op = kForward,
+                             .name = "tensor64",
+                             .device = "cuda",
+                             .precision = Precision::ieee,
+                             .help = "16 bits on tensor cores, 64 queries a block",
+                             .accepts = accepts_forward<1>,
+                             .cost_ns = tensor_forward_ns<1>,
+                             .run = run_tensor_forward<1>});
+  register_kernel(new Kernel{.op = kForward,
+                             .name = "tensor128",
+                             .device = "cuda",
+                             .precision = Precision::ieee,
+                             .help = "16 bits on tensor cores, 128 queries a block",
+                             .accepts = accepts_forward<2>,
+                             .cost_ns = tensor_forward_ns<2>,
+                             .run = run_tensor_forward<2>});
   add_kernel<Problem>(kBackward, "weights again from the log-sums: by queries, then by keys",
-                      refuses, set_up, bind_backward, run_backward, 3 << 4)
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind_backward,
+                       .run = run_backward,
+                       .contiguous = 3 << 4})
       .copies = copies;
-  register_kernel(new Kernel{kBackward, "tensor", "cuda", Precision::ieee,
-                             "the same of 16 bits on tensor cores", accepts_backward,
-                             tensor_backward_ns, run_tensor_backward});
+  register_kernel(new Kernel{.op = kBackward,
+                             .name = "tensor",
+                             .device = "cuda",
+                             .precision = Precision::ieee,
+                             .help = "the same of 16 bits on tensor cores",
+                             .accepts = accepts_backward,
+                             .cost_ns = tensor_backward_ns,
+                             .run = run_tensor_backward});
 }
 
 }  // namespace tw::cuda

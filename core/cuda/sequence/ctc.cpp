@@ -98,23 +98,33 @@ constexpr char kHelp[] = "logarithms of sums of paths, a block a sequence";
 }  // namespace
 
 void register_ctc_kernels() {
-  add_kernel<Problem>(
-      kTargets, "a label a thread", nullptr, set_up_targets,
-      [](void* problem, void* const* at) {
-        bind_targets(problem, at).checked = static_cast<int64_t*>(at[3]);
-      },
-      run_targets, 7);
-  add_kernel<Problem>(
-      kTerms, kHelp, refuses<0>, set_up<0>,
-      [](void* problem, void* const* at) { bind_terms(problem, at); }, run_terms, 15, "labels");
-  add_kernel<Problem>(
-      kBackward, kHelp, refuses<1>, set_up<1>,
-      [](void* problem, void* const* at) {
-        Paths& q = bind_terms(problem, at + 1);
-        q.g = at[0];
-        q.dx = at[7];
-      },
-      run_backward, 127, "labels");
+  add_kernel<Problem>(kTargets, "a label a thread",
+                      {.set_up = set_up_targets,
+                       .bind =
+                           [](void* problem, void* const* at) {
+                             bind_targets(problem, at).checked = static_cast<int64_t*>(at[3]);
+                           },
+                       .run = run_targets,
+                       .contiguous = 7});
+  add_kernel<Problem>(kTerms, kHelp,
+                      {.refuses = refuses<0>,
+                       .set_up = set_up<0>,
+                       .bind = [](void* problem, void* const* at) { bind_terms(problem, at); },
+                       .run = run_terms,
+                       .contiguous = 15,
+                       .name = "labels"});
+  add_kernel<Problem>(kBackward, kHelp,
+                      {.refuses = refuses<1>,
+                       .set_up = set_up<1>,
+                       .bind =
+                           [](void* problem, void* const* at) {
+                             Paths& q = bind_terms(problem, at + 1);
+                             q.g = at[0];
+                             q.dx = at[7];
+                           },
+                       .run = run_backward,
+                       .contiguous = 127,
+                       .name = "labels"});
 }
 
 }  // namespace tw::cuda

@@ -133,13 +133,20 @@ void run_backward(const void* problem) {
 void register_recurrent_kernels() {
   add_kernel<Problem>(
       "recurrent_steps", "a launch a step: the states' product, and the cell on it",
-      refuses_forward,
-      [](const Call& call, void* problem) { set_up(call, call.in[2].size(1), problem); },
-      bind_forward, run_forward, 0x7f, "steps");
+      {.refuses = refuses_forward,
+       .set_up = [](const Call& call, void* problem) { set_up(call, call.in[2].size(1), problem); },
+       .bind = bind_forward,
+       .run = run_forward,
+       .contiguous = 0x7f,
+       .name = "steps"});
   add_kernel<Problem>(
       "recurrent_steps_backward", "a launch a step: the later step's product, and the cell on it",
-      refuses, [](const Call& call, void* problem) { set_up(call, call.in[0].size(2), problem); },
-      bind_backward, run_backward, 0x1ff, "steps");
+      {.refuses = refuses,
+       .set_up = [](const Call& call, void* problem) { set_up(call, call.in[0].size(2), problem); },
+       .bind = bind_backward,
+       .run = run_backward,
+       .contiguous = 0x1ff,
+       .name = "steps"});
 }
 
 }  // namespace tw::cuda

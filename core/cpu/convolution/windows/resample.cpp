@@ -326,25 +326,42 @@ double cost_of_taps(const void* problem) {
 
 void register_resample_kernels() {
   add_kernel<TapsProblem>(
-      "sum_taps", "a point a lane", refuses,
-      [](const Call& call, void* problem) {
-        set_up_taps(call.out[0], call.in[0], call.in[2], problem);
-      },
-      bind_taps, cost_of_taps, run_sums, 7, "taps");
+      "sum_taps", "a point a lane",
+      {.refuses = refuses,
+       .set_up = [](const Call& call,
+                    void* problem) { set_up_taps(call.out[0], call.in[0], call.in[2], problem); },
+       .bind = bind_taps,
+       .cost_ns = cost_of_taps,
+       .run = run_sums,
+       .contiguous = 7,
+       .name = "taps"});
   add_kernel<TapsProblem>(
-      "spread_taps", "a plane at a time, which stays in cache", refuses,
-      [](const Call& call, void* problem) {
-        set_up_taps(call.in[0], call.out[0], call.in[2], problem);
-      },
-      bind_taps, cost_of_taps, run_spread, 7, "taps");
+      "spread_taps", "a plane at a time, which stays in cache",
+      {.refuses = refuses,
+       .set_up = [](const Call& call,
+                    void* problem) { set_up_taps(call.in[0], call.out[0], call.in[2], problem); },
+       .bind = bind_taps,
+       .cost_ns = cost_of_taps,
+       .run = run_spread,
+       .contiguous = 7,
+       .name = "taps"});
   add_kernel<TapsProblem>(
-      "multiply_taps", "a point a lane", refuses,
-      [](const Call& call, void* problem) {
-        set_up_taps(call.in[0], call.in[1], call.in[2], problem);
-      },
-      bind_taps, cost_of_taps, run_products, 7, "taps");
-  add_kernel<Problem>("resample_axes", "sums of rows, then of elements along them", refuses, set_up,
-                      bind, cost_ns, run_resample, 1);
+      "multiply_taps", "a point a lane",
+      {.refuses = refuses,
+       .set_up = [](const Call& call,
+                    void* problem) { set_up_taps(call.in[0], call.in[1], call.in[2], problem); },
+       .bind = bind_taps,
+       .cost_ns = cost_of_taps,
+       .run = run_products,
+       .contiguous = 7,
+       .name = "taps"});
+  add_kernel<Problem>("resample_axes", "sums of rows, then of elements along them",
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind,
+                       .cost_ns = cost_ns,
+                       .run = run_resample,
+                       .contiguous = 1});
 }
 
 }  // namespace tw
