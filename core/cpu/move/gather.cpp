@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <new>
 
 #include "core/base/error.h"
@@ -11,6 +10,7 @@
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/pointwise/pointwise.h"
 #include "core/memory/scratch.h"
+#include "core/problems/index_errors.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -407,15 +407,7 @@ void bind_indices(void* problem, void* const* at) {
 [[noreturn]] void fail_index(const IndexProblem& p, int64_t index) {
   const std::string shown =
       p.is_uint64 ? std::to_string(static_cast<std::uint64_t>(index)) : std::to_string(index);
-  constexpr const char* kShown[] = {"index: ", "one_hot: index ", "nll_loss: target ",
-                                    "cross_entropy: target ", "max_unpool: index "};
-  constexpr int64_t kUnpool = std::size(kShown) - 1;
-  const char* const user = kShown[p.user];
-  if (p.axis == kNone)
-    fail(ErrorKind::index, user, shown, " is out of range for ", p.extent,
-         p.user == kUnpool ? " elements of a channel" : " classes");
-  fail(ErrorKind::index, user, shown, " is out of range for axis ", p.axis, " with size ",
-       p.extent);
+  fail_index(static_cast<Indexing>(p.user), shown, p.axis, p.extent);
 }
 void run_indices(const void* problem) {
   const auto& p = *static_cast<const IndexProblem*>(problem);

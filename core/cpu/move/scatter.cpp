@@ -2,7 +2,6 @@
 // others to them. Axes of the index are merged where steps allow.
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <type_traits>
 
 #include "core/base/error.h"
@@ -10,6 +9,7 @@
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/problems/attribute_values.h"
+#include "core/problems/index_errors.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -63,13 +63,7 @@ void set_axes(AlongProblem& p, const Meta& index, const Strides& indexed, const 
 }
 
 [[noreturn, gnu::cold]] void fail_index(const AlongProblem& p, int64_t index) {
-  constexpr const char* kUsers[] = {"gather",      "take_along_axis", "scatter",
-                                    "scatter_add", "scatter_reduce",  "index_select",
-                                    "index_add",   "index_copy",      "index_fill"};
-  if (p.user == static_cast<Attribute>(std::size(kUsers)))
-    fail(ErrorKind::value, "masked_scatter: the mask selects more elements than source has");
-  fail(ErrorKind::index, kUsers[p.user], ": index ", index, " is out of range for axis ", p.axis,
-       " with size ", p.extent);
+  fail_along(static_cast<AlongUser>(p.user), index, p.axis, p.extent);
 }
 
 // Elements from the start of the indexed array; negative indices count from the end. A copy of what

@@ -1,6 +1,5 @@
 // Moving rows by index, and the check that indices lie within their axis.
 #include <algorithm>
-#include <iterator>
 #include <new>
 
 #include "core/base/error.h"
@@ -9,6 +8,7 @@
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
 #include "core/cuda/move/gather_parameters.h"
+#include "core/problems/index_errors.h"
 
 namespace tw::cuda {
 
@@ -137,14 +137,8 @@ void bind_indices(void* problem, void* const* at) {
   p.y = static_cast<std::int64_t*>(at[1]);
 }
 void raise_bad_index(const Fault& fault) {
-  constexpr const char* kShown[] = {"index: ", "one_hot: index ", "nll_loss: target ",
-                                    "cross_entropy: target ", "max_unpool: index "};
-  const char* const user = kShown[fault.user];
-  if (fault.axis == kNone)
-    fail(ErrorKind::index, user, fault.value, " is out of range for ", fault.limit,
-         fault.user == std::ssize(kShown) - 1 ? " elements of a channel" : " classes");
-  fail(ErrorKind::index, user, fault.value, " is out of range for axis ", fault.axis, " with size ",
-       fault.limit);
+  fail_index(static_cast<Indexing>(fault.user), std::to_string(fault.value), fault.axis,
+             fault.limit);
 }
 void run_indices(const void* problem) {
   Indices p = *static_cast<const Indices*>(problem);

@@ -1,5 +1,4 @@
 // Elements by an index for each of them along one axis: gathered, or joined to others.
-#include <iterator>
 #include <new>
 
 #include "core/base/error.h"
@@ -8,6 +7,7 @@
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
 #include "core/cuda/move/scatter_parameters.h"
+#include "core/problems/index_errors.h"
 
 namespace tw::cuda {
 
@@ -82,13 +82,7 @@ void bind_scatter(void* problem, void* const* at) {
 }
 
 void raise_bad_place(const Fault& fault) {
-  constexpr const char* kUsers[] = {"gather",      "take_along_axis", "scatter",
-                                    "scatter_add", "scatter_reduce",  "index_select",
-                                    "index_add",   "index_copy",      "index_fill"};
-  if (fault.user == std::ssize(kUsers))
-    fail(ErrorKind::value, "masked_scatter: the mask selects more elements than source has");
-  fail(ErrorKind::index, kUsers[fault.user], ": index ", fault.value, " is out of range for axis ",
-       fault.axis, " with size ", fault.limit);
+  fail_along(static_cast<AlongUser>(fault.user), fault.value, fault.axis, fault.limit);
 }
 
 Function kernel_for(const Problem& p, const char* kernel) {

@@ -337,10 +337,6 @@ Tensor scatter_along(const Tensor& x, const Tensor& index, const Tensor& src, in
   return apply(kScatterAlong, {x, index, src}, along_attributes(3, axis, user).set(2, distinct));
 }
 
-#define TW_ALONG_USER                                                                    \
-  "user: 'gather' | 'take_along_axis' | 'scatter' | 'scatter_add' | 'scatter_reduce' | " \
-  "'index_select' | 'index_add' | 'index_copy' | 'index_fill' | 'masked_scatter'"
-
 constexpr OpRecord kGatherAlong = {
     .name = "gather_along",
     .signature = "(x: Tensor, index: Tensor, axis: int, " TW_ALONG_USER ") -> Tensor",
