@@ -1,11 +1,8 @@
-# Writes the texts of a folder's CUDA kernels, and of what they share with the CPU (a list), as one
-# source file: -DFOLDER=... -DSHARED=... -DOUTPUT=...
-file(GLOB_RECURSE paths ${FOLDER}/*.cuh)
-list(APPEND paths ${SHARED})
+# Writes the texts of CUDA kernels and of what they include (a list), under their paths from the root, as one
+# source file: -DROOT=... -DTEXTS=... -DOUTPUT=...
 set(rows "")
-foreach(path IN LISTS paths)
-  file(RELATIVE_PATH name ${FOLDER} ${path})
-  string(REGEX REPLACE "^.*\\.\\./" "" name ${name})
+foreach(path IN LISTS TEXTS)
+  file(RELATIVE_PATH name ${ROOT} ${path})
   file(READ ${path} text)
   string(APPEND rows "      {\"${name}\", R\"cuda(${text})cuda\"},\n")
 endforeach()

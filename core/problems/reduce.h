@@ -7,20 +7,62 @@
 
 namespace tw {
 
-// What elements are joined by: the combinations of the rows of reductions.inc.
+// What elements are joined by: the rows of combinations.inc.
 enum class ReduceOp : std::uint8_t {
-  sum,
-  prod,
-  max,
-  min,
-  argmax,
-  argmin,
-  any,
-  all,
-  numbers,
-  magnitudes,
-  squares
+#define TW_COMBINATION(name, ...) name,
+#include "core/problems/combinations.inc"
 };
+enum class ReduceJoin : std::uint8_t {
+#define TW_JOIN(name, ...) name,
+#define TW_PICK(name, ...) name,
+#include "core/problems/combinations.inc"
+};
+enum class ReduceKeeps : std::uint8_t { value, position, range };
+
+struct ReduceCombination {
+  ReduceJoin join;
+  ReduceKeeps keeps;
+  const char* term;
+  ReduceOp whole;
+};
+inline constexpr ReduceCombination kReduceCombinations[] = {
+#define TW_COMBINATION(name, join, keeps, term, whole) \
+  {ReduceJoin::join, ReduceKeeps::keeps, #term, ReduceOp::whole},
+#include "core/problems/combinations.inc"
+};
+inline constexpr int kReduceOps = sizeof kReduceCombinations / sizeof *kReduceCombinations;
+constexpr const ReduceCombination& combination_of(ReduceOp op) {
+  return kReduceCombinations[static_cast<int>(op)];
+}
+constexpr ReduceJoin join_of(ReduceOp op) { return combination_of(op).join; }
+
+// Of bools, whether elements are not 0.
+constexpr bool is_logic(ReduceOp op) {
+  return join_of(op) == ReduceJoin::either || join_of(op) == ReduceJoin::both;
+}
+constexpr bool is_additive(ReduceOp op) {
+  return join_of(op) == ReduceJoin::sum || join_of(op) == ReduceJoin::product;
+}
+// Whether an element stays: the largest or smallest, or where it is.
+constexpr bool is_extremum(ReduceOp op) { return !is_logic(op) && !is_additive(op); }
+constexpr bool is_arg(ReduceOp op) { return combination_of(op).keeps == ReduceKeeps::position; }
+// As they are.
+constexpr bool is_of_elements(ReduceOp op) {
+  const char* const term = combination_of(op).term;
+  return term[0] == 'x' && !term[1];
+}
+// Larger ones are before others: true before false.
+constexpr bool takes_larger(ReduceOp op) {
+  return join_of(op) == ReduceJoin::largest || join_of(op) == ReduceJoin::either;
+}
+// What partial results are joined by: the combination of elements as they are.
+constexpr ReduceOp joining(ReduceOp op) {
+  for (int i = 0; i < kReduceOps; ++i) {
+    const auto other = static_cast<ReduceOp>(i);
+    if (join_of(other) == join_of(op) && !is_arg(other) && is_of_elements(other)) return other;
+  }
+  return op;
+}
 
 // How many elements are combined. Several divisions take the time of a pass over memory: a product
 // is exact where the count is a power of two, and as good where results are rounded once more.
@@ -43,9 +85,9 @@ using ReduceFinish = void (*)(std::int64_t n, ReducedCount count, double* y);
 // argmax and argmin count positions row-major over `reduced` as given. What is computed:
 //   sum, prod        in the wider of in and out; float16, bfloat16 and float32 sums accumulate in
 //                    float32 blocks that are added up in float64; integers in 64 bits, wrapping
-//   numbers          the sum of what is no NaN
-//   magnitudes, squares  the sums of those, of floating types; squares of float32 and bfloat16
-//                    neither overflow nor vanish, nor do those of float64 whose root is taken
+//   sums of terms    of floating types. numbers: what is no NaN; of whole numbers that is sum.
+//                    Squares of float32 and bfloat16 neither overflow nor vanish, nor do those of
+//                    float64 whose root is taken
 //   max, min         NaN where there is one; out has in's dtype (any wider one works)
 //   argmax, argmin   out int64; first of equals, first NaN
 //   any, all         out bool; x != 0

@@ -225,11 +225,38 @@ void register_lowering(const Lowering* lowering) {
   if (lowering->kernels) entry.solver = find_or_add(lowering->kernels, lowering->set);
 }
 
+Lowering& add_one_kernel(KernelSet set, const char* op, const char* help, const OneKernel& one,
+                         std::uint32_t problem_bytes) {
+  const bool on_cpu = set == KernelSet::cpu;
+  register_kernel(new Kernel{.op = op,
+                             .name = one.name ? one.name
+                                     : on_cpu ? "vector"
+                                              : "blocks",
+                             .device = kKernelSetNames[static_cast<int>(set)],
+                             .help = help,
+                             .cost_ns = one.cost_ns,
+                             .run = one.run});
+  auto* const lowering = new Lowering{.op = op,
+                                      .problem_bytes = problem_bytes,
+                                      .refuses = one.refuses,
+                                      .set_up = one.set_up,
+                                      .bind = one.bind,
+                                      .contiguous = one.contiguous,
+                                      .set = set};
+  register_lowering(lowering);
+  return *lowering;
+}
+
 void register_body(const char* op) {
   std::lock_guard lock(registry().mutex);
   for (int i = 0; i < kKernelSets; ++i) {
-    find_or_add(op, static_cast<KernelSet>(i))->body =
-        new Kernel{op, kBodyName, "any", Precision::ieee, kBodyHelp, refuses, nullptr, nullptr};
+    find_or_add(op, static_cast<KernelSet>(i))->body = new Kernel{.op = op,
+                                                                  .name = kBodyName,
+                                                                  .device = "any",
+                                                                  .precision = Precision::ieee,
+                                                                  .help = kBodyHelp,
+                                                                  .accepts = refuses,
+                                                                  .run = nullptr};
   }
 }
 

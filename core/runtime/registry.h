@@ -5,6 +5,7 @@
 #include <atomic>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "core/base/cpu_info.h"
@@ -25,13 +26,13 @@ struct Kernel {
   const char* op;
   const char* name;    // unique within the op and device; for a ladder: the rung
   const char* device;  // a name of kKernelSetNames
-  Precision precision;
+  Precision precision = Precision::ieee;
   const char* help;
   // Whether this kernel can solve the problem; where not and `reason` is given, why, in a few
   // words. Null: any.
-  bool (*accepts)(const void* problem, std::string* reason);
-  double (*cost_ns)(const void* problem);  // estimate, for the choice
-  void (*run)(const void* problem);        // on the active instruction set
+  bool (*accepts)(const void* problem, std::string* reason) = nullptr;
+  double (*cost_ns)(const void* problem) = nullptr;  // estimate, for the choice
+  void (*run)(const void* problem) = nullptr;        // on the active instruction set
   // What the estimate is the sum of, for `explain`; null where it is a single figure.
   std::vector<CostTerm> (*cost_terms)(const void* problem) = nullptr;
   // Problems whose operands have no more bits than the kernel keeps: free to choose whatever the
@@ -47,6 +48,26 @@ struct Kernel {
   // Estimate for one sample, by which the choice goes under batch invariance. Null: cost_ns.
   double (*cost_of_one_ns)(const void* problem) = nullptr;
 };
+// An op's one kernel on a device, and how calls go to it: what add_kernel makes a Kernel and a
+// Lowering of.
+struct OneKernel {
+  const char* (*refuses)(const Call& call) = nullptr;
+  void (*set_up)(const Call& call, void* problem) = nullptr;
+  void (*bind)(void* problem, void* const* addresses) = nullptr;
+  double (*cost_ns)(const void* problem) = nullptr;
+  void (*run)(const void* problem) = nullptr;
+  std::uint32_t contiguous = 0;  // inputs that are copied where they have gaps, a bit each
+  const char* name = nullptr;    // null: what the device calls one
+};
+// A Problem's. Kernel and lowering live as long as the process.
+Lowering& add_one_kernel(KernelSet set, const char* op, const char* help, const OneKernel& one,
+                         std::uint32_t problem_bytes);
+template <class Problem>
+Lowering& add_one_kernel(KernelSet set, const char* op, const char* help, const OneKernel& one) {
+  static_assert(sizeof(Problem) <= kMaxProblemBytes);
+  static_assert(std::is_trivially_copyable_v<Problem>);
+  return add_one_kernel(set, op, help, one, sizeof(Problem));
+}
 
 // The least exact kernels that the free choice may use for float32: fp32, high or medium. One
 // setting for the process.

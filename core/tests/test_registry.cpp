@@ -33,11 +33,45 @@ double by_size(const void* problem) {
 double ten(const void*) { return 10; }
 void nothing(const void*) {}
 
-constexpr Kernel kPlain{"test_op", "plain", "cpu", Precision::ieee, "", any, by_size, nothing};
-constexpr Kernel kEven{"test_op", "even", "cpu", Precision::ieee, "", even_only, ten, nothing};
-constexpr Kernel kLater{"test_op", "later", "cpu", Precision::ieee, "", any, nullptr, nothing};
-constexpr Kernel kNever{"test_refusal", "never", "cpu", Precision::ieee, "", never, ten, nothing};
-constexpr Kernel kRung{"matmul", "rung", "cpu", Precision::ieee, "", never, ten, nothing};
+constexpr Kernel kPlain{.op = "test_op",
+                        .name = "plain",
+                        .device = "cpu",
+                        .precision = Precision::ieee,
+                        .help = "",
+                        .accepts = any,
+                        .cost_ns = by_size,
+                        .run = nothing};
+constexpr Kernel kEven{.op = "test_op",
+                       .name = "even",
+                       .device = "cpu",
+                       .precision = Precision::ieee,
+                       .help = "",
+                       .accepts = even_only,
+                       .cost_ns = ten,
+                       .run = nothing};
+constexpr Kernel kLater{.op = "test_op",
+                        .name = "later",
+                        .device = "cpu",
+                        .precision = Precision::ieee,
+                        .help = "",
+                        .accepts = any,
+                        .run = nothing};
+constexpr Kernel kNever{.op = "test_refusal",
+                        .name = "never",
+                        .device = "cpu",
+                        .precision = Precision::ieee,
+                        .help = "",
+                        .accepts = never,
+                        .cost_ns = ten,
+                        .run = nothing};
+constexpr Kernel kRung{.op = "matmul",
+                       .name = "rung",
+                       .device = "cpu",
+                       .precision = Precision::ieee,
+                       .help = "",
+                       .accepts = never,
+                       .cost_ns = ten,
+                       .run = nothing};
 
 const OpKernels* test_op() {
   static const OpKernels* const op = [] {
@@ -112,8 +146,13 @@ TW_TEST(registry_forces_by_call) {
 }
 
 TW_TEST(registry_forces_a_body_by_its_name) {
-  static constexpr Kernel kOnly{"test_body", "only",  "cpu",   Precision::ieee,
-                                "",          nullptr, by_size, nothing};
+  static constexpr Kernel kOnly{.op = "test_body",
+                                .name = "only",
+                                .device = "cpu",
+                                .precision = Precision::ieee,
+                                .help = "",
+                                .cost_ns = by_size,
+                                .run = nothing};
   static constexpr Lowering kLowering{.op = "test_body", .problem_bytes = sizeof(Problem)};
   const Problem problem{4};
   register_body("test_body");
@@ -135,22 +174,33 @@ TW_TEST(registry_forces_a_body_by_its_name) {
 }
 
 TW_TEST(registry_heeds_the_precision_limit) {
-  static constexpr Kernel kExact{"test_limit", "exact", "cpu",   Precision::fp32,
-                                 "",           any,     by_size, nothing};
-  static constexpr Kernel kHigh{
-      "test_limit", "high", "cpu", Precision::high, "", any, [](const void*) { return 5.0; },
-      nothing};
+  static constexpr Kernel kExact{.op = "test_limit",
+                                 .name = "exact",
+                                 .device = "cpu",
+                                 .precision = Precision::fp32,
+                                 .help = "",
+                                 .accepts = any,
+                                 .cost_ns = by_size,
+                                 .run = nothing};
+  static constexpr Kernel kHigh{.op = "test_limit",
+                                .name = "high",
+                                .device = "cpu",
+                                .precision = Precision::high,
+                                .help = "",
+                                .accepts = any,
+                                .cost_ns = [](const void*) { return 5.0; },
+                                .run = nothing};
   static constexpr Kernel kMedium{
-      "test_limit",
-      "medium",
-      "cpu",
-      Precision::medium,
-      "",
-      any,
-      [](const void*) { return 1.0; },
-      nothing,
-      nullptr,
-      [](const void* problem) { return static_cast<const Problem*>(problem)->size == 8; }};
+      .op = "test_limit",
+      .name = "medium",
+      .device = "cpu",
+      .precision = Precision::medium,
+      .help = "",
+      .accepts = any,
+      .cost_ns = [](const void*) { return 1.0; },
+      .run = nothing,
+      .keeps_all_bits =
+          [](const void* problem) { return static_cast<const Problem*>(problem)->size == 8; }};
   for (const Kernel* kernel : {&kExact, &kHigh, &kMedium}) register_kernel(kernel);
   const auto chosen_within = [](MatmulPrecision limit, int size) {
     set_precision_limit(limit);

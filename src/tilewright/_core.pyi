@@ -1923,6 +1923,13 @@ class Tensor:
         keepdim: _Bool=...,
     ) -> ValuesAndIndices:
         """The k-th smallest element along an axis, from 1 on, and its index (int64). Of ..."""
+    def l0_norm(
+        self,
+        axis: _Int | Sequence[_Int] | None=None,
+        keepdims: _Bool=False,
+        dtype: _DTypeLike | None=None,
+    ) -> Tensor:
+        """How many elements are not 0, over all or some axes; NaN is not. Source: ..."""
     def l1_loss(self, target: Tensor, reduction: str='mean') -> Tensor:
         """Absolute differences, averaged by default; shapes must be equal. Shapes: input ..."""
     def l1_norm(

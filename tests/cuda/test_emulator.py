@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Collection
+from pathlib import Path
 
 import emulator
 import pytest
@@ -16,7 +19,24 @@ pytestmark = pytest.mark.skipif(not emulator.is_wanted(), reason="the emulator i
 KERNELS = ROOT / "core/cuda"
 FOLDERS = [str(ROOT / "tests"), str(ROOT / "tests/cuda")]
 FIND_THIS_FILE = f"import sys; sys.path[:0] = {FOLDERS!r}\n"
-PRELUDE = (KERNELS / "prelude/prelude.cuh").read_text()
+PRELUDE = "prelude.cuh"
+
+
+def expanded(name: str, before: Collection[str] = ()) -> str:
+    """A kernel's text with what it includes, each once, as the library expands it."""
+    seen: set[Path] = set()
+
+    def texts(name: str) -> str:
+        (found,) = [ROOT / name] if (ROOT / name).exists() else KERNELS.rglob(Path(name).name)
+        if found in seen:
+            return ""
+        seen.add(found)
+        text = re.sub(r"^#pragma once\n", "", found.read_text(), flags=re.M)
+        return re.sub(r'#include "([^"]*)"', lambda match: texts(match[1]), text)
+
+    for other in before:
+        texts(other)
+    return texts(name)
 
 
 class Emulated:
@@ -36,7 +56,7 @@ class Emulated:
         program, size = ctypes.c_void_p(), ctypes.c_size_t()
         nvrtc = self.library
         nvrtc.nvrtcCreateProgram(
-            ctypes.byref(program), (PRELUDE + text).encode(), b"t", 0, None, None
+            ctypes.byref(program), (expanded(PRELUDE) + text).encode(), b"t", 0, None, None
         )
         status = nvrtc.nvrtcCompileProgram(program, 0, None)
         if status:
@@ -61,7 +81,7 @@ class Emulated:
         parameter = (ctypes.c_longlong * 2)(len(values), address.value)
         config = (ctypes.c_uint * 16)(blocks, 1, 1, threads, 1, 1, 0, 0)
         ctypes.memmove(ctypes.addressof(config) + 32, ctypes.byref(self.stream), 8)
-        function = self.function(text)
+        function = self.function(f"#define TW_THREADS {threads}\n{text}")
         pointers = (ctypes.c_void_p * 1)(ctypes.addressof(parameter))
         self.check(self.library.cuLaunchKernelEx(ctypes.byref(config), function, pointers, None))
         self.check(self.library.cuStreamSynchronize(self.stream))
@@ -81,7 +101,8 @@ class Emulated:
 
 
 HEAD = (
-    "struct P { int64_t n; int* x; };\nTW_KERNEL(kernel, P, 256) {\n  const int i = threadIdx.x;\n"
+    "#ifndef TW_THREADS\n#define TW_THREADS 256\n#endif\nstruct P { int64_t n; int* x; };\n"
+    "TW_KERNEL(kernel, P, TW_THREADS) {\n  const int i = threadIdx.x;\n"
 )
 
 # Each element becomes its neighbour's, through shared memory.

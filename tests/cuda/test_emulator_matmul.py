@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import re
-from pathlib import Path
 
 import emulator
 import numpy as np
 import pytest
-from test_emulator import KERNELS, Emulated
+from test_emulator import PRELUDE, Emulated, expanded
 
 pytestmark = pytest.mark.skipif(not emulator.is_wanted(), reason="the emulator is not in use")
 
@@ -26,23 +24,10 @@ LAUNCHES = {
 MOST_SHARED, SHARED_LIMIT = 227 << 10, 8
 
 
-def expanded(name: str, seen: set[str]) -> str:
-    """A kernel's text with what it includes, each once, as the library expands it."""
-    if name in seen:
-        return ""
-    seen.add(name)
-    (found,) = KERNELS.rglob(Path(name).name)
-
-    def included(match: re.Match[str]) -> str:
-        return expanded(match[1], seen)
-
-    return re.sub(r'#include "([^"]*)"', included, found.read_text())
-
-
 def kernel_text(rung: str) -> str:
     settings = "".join(f"#define TW_{name} {value}\n" for name, value in SETTINGS[rung].items())
     # The prelude is put before every text of these tests.
-    text = settings + expanded(f"matmul/kernels/{rung}.cuh", {"prelude.cuh"})
+    text = settings + expanded(f"matmul/kernels/{rung}.cuh", before={PRELUDE})
     return text.replace(f"matmul_{rung}", "kernel")
 
 
@@ -80,9 +65,9 @@ def is_right(rung: str, text: str) -> bool:
         gpu.check(gpu.library.cuMemAlloc_v2(ctypes.byref(address), matrix.nbytes))
         gpu.copy(address, matrix.ctypes.data, matrix.nbytes)
         places.append(address.value)
-    # Maps lie on 64 bytes.
-    room = ctypes.create_string_buffer(ctypes.sizeof(Hopper) + 64)
-    parameter = Hopper.from_buffer(room, -ctypes.addressof(room) % 64)
+    # Maps lie on 128 bytes.
+    room = ctypes.create_string_buffer(ctypes.sizeof(Hopper) + 128)
+    parameter = Hopper.from_buffer(room, -ctypes.addressof(room) % 128)
     boxes = ((k, m, 128), (n, k, 64))
     for i, (together, rows, box_rows) in enumerate(boxes):
         numbers = ctypes.c_ulonglong * 3
@@ -141,7 +126,10 @@ BUGS = {
     "products are not fenced": ("fence_products();", ""),
     "products are not committed": ("commit_products();", ""),
     "fewer bytes are expected than come": ("kLeftBytes + kRightBytes);", "kLeftBytes);"),
-    "the second half of a tile is not copied": ("box < size / 64", "box < size / 128"),
+    "the second half of a tile is not copied": (
+        "box < size / kBoxSide",
+        "box < size / kBoxSide / 2",
+    ),
     "rows of a tile are taken as if they were not turned": ("uint64_t(1) << 62", "uint64_t(0)"),
     "the block's barriers are not there for all": (
         "publish_barriers();\n  }\n  __syncthreads();",
@@ -176,3 +164,19 @@ def test_planted_bugs_show(rung, bug):
     except RuntimeError as error:  # a launch that failed
         found = "719" not in str(error)
     assert not found
+
+
+# What a lowering says of a launch, and the kernel otherwise: threads, and bytes of shared memory.
+DIFFERENT = {
+    "threads": ("kTensorThreads = 4 *", "kTensorThreads = 8 *", RuntimeError),
+    "bytes": ("return kTensorStages * 2 * side", "return kTensorStages * side", SyntaxError),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_a_kernel_that_differs_from_its_launch_is_refused(what):
+    right, wrong, error = DIFFERENT[what]
+    text = kernel_text("tensor")
+    assert right in text
+    with pytest.raises(error):
+        is_right("tensor", text.replace(right, wrong))

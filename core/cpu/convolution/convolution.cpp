@@ -43,14 +43,20 @@ ConvolutionProblem one_sample(const void* problem) {
 template <Accepts accepts, Cost cost_ns, Run run>
 void add_rung(const char* name, Precision precision, double error, const char* help) {
   for (const char* op : kConvolutionOps)
-    register_kernel(
-        new Kernel{op, name, "cpu", precision, help,
-                   [](const void* p, std::string* reason) {
-                     return accepts(is_batch_invariant() ? one_sample(p) : problem_of(p), reason);
-                   },
-                   [](const void* p) { return cost_ns(problem_of(p)); },
-                   [](const void* p) { run(problem_of(p)); }, nullptr, nullptr, true, nullptr,
-                   error, [](const void* p) { return cost_ns(one_sample(p)); }});
+    register_kernel(new Kernel{
+        .op = op,
+        .name = name,
+        .device = "cpu",
+        .precision = precision,
+        .help = help,
+        .accepts =
+            [](const void* p, std::string* reason) {
+              return accepts(is_batch_invariant() ? one_sample(p) : problem_of(p), reason);
+            },
+        .cost_ns = [](const void* p) { return cost_ns(problem_of(p)); },
+        .run = [](const void* p) { run(problem_of(p)); },
+        .error = error,
+        .cost_of_one_ns = [](const void* p) { return cost_ns(one_sample(p)); }});
 }
 
 void add_rungs() {

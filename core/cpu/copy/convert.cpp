@@ -444,20 +444,32 @@ constexpr char kCopyHelp[] = "loops ordered by stride, transposes through regist
 }  // namespace
 
 void register_convert_kernels() {
-  add_kernel<CopyProblem>("copy", kCopyHelp, nullptr, set_up_copy<0>, bind_copy<0, 1>, copy_cost_ns,
-                          run_copy);
-  add_kernel<CopyProblem>("astype", kCopyHelp, nullptr, set_up_copy<0>, bind_copy<0, 1>,
-                          copy_cost_ns, run_copy);
-  add_kernel<CopyProblem>("assign", kCopyHelp, nullptr, set_up_copy<1>, bind_copy<1, 2>,
-                          copy_cost_ns, run_copy);
-  add_kernel<FillProblem>("zeros", "one run of bytes", nullptr, set_up_fill, bind_zeros,
-                          fill_cost_ns, run_zeros);
-  add_kernel<FillProblem>("full", "one value in vectors", nullptr, set_up_fill, bind_full,
-                          fill_cost_ns, run_full);
-  add_kernel<UnsliceProblem>("unslice", "zeros, then a strided copy", nullptr, set_up_unslice,
-                             bind_unslice, nullptr, run_unslice);
-  add_kernel<SequenceProblem>("sequence", "blocks in the first-level cache, converted", nullptr,
-                              set_up_sequence, bind_sequence, nullptr, run_sequence);
+  add_kernel<CopyProblem>("copy", kCopyHelp,
+                          {.set_up = set_up_copy<0>,
+                           .bind = bind_copy<0, 1>,
+                           .cost_ns = copy_cost_ns,
+                           .run = run_copy});
+  add_kernel<CopyProblem>("astype", kCopyHelp,
+                          {.set_up = set_up_copy<0>,
+                           .bind = bind_copy<0, 1>,
+                           .cost_ns = copy_cost_ns,
+                           .run = run_copy});
+  add_kernel<CopyProblem>("assign", kCopyHelp,
+                          {.set_up = set_up_copy<1>,
+                           .bind = bind_copy<1, 2>,
+                           .cost_ns = copy_cost_ns,
+                           .run = run_copy});
+  add_kernel<FillProblem>(
+      "zeros", "one run of bytes",
+      {.set_up = set_up_fill, .bind = bind_zeros, .cost_ns = fill_cost_ns, .run = run_zeros});
+  add_kernel<FillProblem>(
+      "full", "one value in vectors",
+      {.set_up = set_up_fill, .bind = bind_full, .cost_ns = fill_cost_ns, .run = run_full});
+  add_kernel<UnsliceProblem>("unslice", "zeros, then a strided copy",
+                             {.set_up = set_up_unslice, .bind = bind_unslice, .run = run_unslice});
+  add_kernel<SequenceProblem>(
+      "sequence", "blocks in the first-level cache, converted",
+      {.set_up = set_up_sequence, .bind = bind_sequence, .run = run_sequence});
 }
 
 void convert_elements(DType from, DType to, int64_t n, const void* x, int64_t x_stride_bytes,

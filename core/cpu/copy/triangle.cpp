@@ -113,8 +113,12 @@ constexpr char kHelp[] = "rows, a part copied and a part zeros";
 }  // namespace
 
 void register_triangle_kernels() {
-  add_kernel<Problem>("tril", kHelp, nullptr, set_up, bind, cost_ns, run<true>, 0, "triangle");
-  add_kernel<Problem>("triu", kHelp, nullptr, set_up, bind, cost_ns, run<false>, 0, "triangle");
+  add_kernel<Problem>(
+      "tril", kHelp,
+      {.set_up = set_up, .bind = bind, .cost_ns = cost_ns, .run = run<true>, .name = "triangle"});
+  add_kernel<Problem>(
+      "triu", kHelp,
+      {.set_up = set_up, .bind = bind, .cost_ns = cost_ns, .run = run<false>, .name = "triangle"});
 }
 
 }  // namespace tw

@@ -75,8 +75,14 @@ void run(const void* problem) {
 }  // namespace
 
 void register_cross_kernels() {
-  add_kernel<Problem>("cross_along", "vector by vector", refuses, set_up, bind, cost_ns, run, 3,
-                      "vectors");
+  add_kernel<Problem>("cross_along", "vector by vector",
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind,
+                       .cost_ns = cost_ns,
+                       .run = run,
+                       .contiguous = 3,
+                       .name = "vectors"});
 }
 
 }  // namespace tw

@@ -161,8 +161,13 @@ void run_vdot(const void* problem) {
 
 void register_matmul_lowerings() {
   for (const Lowering& each : kLowerings) register_lowering(&each);
-  add_kernel<MatmulProblem>("vdot_complex", "both vectors as they lie", refuses_vdot, set_up_vdot,
-                            bind_vdot, vdot_ns, run_vdot, 3);
+  add_kernel<MatmulProblem>("vdot_complex", "both vectors as they lie",
+                            {.refuses = refuses_vdot,
+                             .set_up = set_up_vdot,
+                             .bind = bind_vdot,
+                             .cost_ns = vdot_ns,
+                             .run = run_vdot,
+                             .contiguous = 3});
 }
 
 }  // namespace tw

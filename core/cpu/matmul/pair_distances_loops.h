@@ -487,16 +487,28 @@ template <bool gradient> void run(const void* problem) {
 }  // namespace
 
 void register_pair_distances_kernels() {
-  add_kernel<Problem>("pair_distances", "tiles of pairs, terms from their differences", refuses,
-                      set_up_distances, bind_distances, cost_ns, run<false>, 3, "tiles");
+  add_kernel<Problem>("pair_distances", "tiles of pairs, terms from their differences",
+                      {.refuses = refuses,
+                       .set_up = set_up_distances,
+                       .bind = bind_distances,
+                       .cost_ns = cost_ns,
+                       .run = run<false>,
+                       .contiguous = 3,
+                       .name = "tiles"});
   add_kernel<Problem>(
       "pair_distances_backward", "tiles of the gradient, terms from their differences",
-      [](const Call& call) {
-        const Metric metric = metric_of(call.attributes.real(0));
-        const bool sums = metric != Metric::count && metric != Metric::largest;
-        return sums ? refuses(call) : "the gradients of these metrics are no sums of slopes";
-      },
-      set_up_gradients, bind_gradients, cost_ns, run<true>, 7, "tiles");
+      {.refuses =
+           [](const Call& call) {
+             const Metric metric = metric_of(call.attributes.real(0));
+             const bool sums = metric != Metric::count && metric != Metric::largest;
+             return sums ? refuses(call) : "the gradients of these metrics are no sums of slopes";
+           },
+       .set_up = set_up_gradients,
+       .bind = bind_gradients,
+       .cost_ns = cost_ns,
+       .run = run<true>,
+       .contiguous = 7,
+       .name = "tiles"});
 }
 
 }  // namespace tw

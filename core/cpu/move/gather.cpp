@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <new>
 
 #include "core/base/error.h"
@@ -12,6 +11,7 @@
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/pointwise/pointwise.h"
 #include "core/memory/scratch.h"
+#include "core/problems/index_errors.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -404,15 +404,7 @@ void bind_indices(void* problem, void* const* at) {
 [[noreturn]] void fail_index(const IndexProblem& p, int64_t index) {
   const std::string shown =
       p.is_uint64 ? std::to_string(static_cast<std::uint64_t>(index)) : std::to_string(index);
-  constexpr const char* kShown[] = {"index: ", "one_hot: index ", "nll_loss: target ",
-                                    "cross_entropy: target ", "max_unpool: index "};
-  constexpr int64_t kUnpool = std::size(kShown) - 1;
-  const char* const user = kShown[p.user];
-  if (p.axis == kNone)
-    fail(ErrorKind::index, user, shown, " is out of range for ", p.extent,
-         p.user == kUnpool ? " elements of a channel" : " classes");
-  fail(ErrorKind::index, user, shown, " is out of range for axis ", p.axis, " with size ",
-       p.extent);
+  fail_index(static_cast<Indexing>(p.user), shown, p.axis, p.extent);
 }
 void run_indices(const void* problem) {
   const auto& p = *static_cast<const IndexProblem*>(problem);
@@ -450,21 +442,32 @@ const char* refuses_half(const Call& call) {
 }  // namespace
 
 void register_gather_kernels() {
-  add_kernel<IndexProblem>("checked_indices", "one after the other", nullptr, set_up_indices,
-                           bind_indices, nullptr, run_indices, 1);
-  Lowering& gather =
-      add_kernel<RowsProblem>("gather_rows", "whole rows, shared between threads", nullptr,
-                              set_up_gather, bind_rows, nullptr, run_gather, 0, "rows");
+  add_kernel<IndexProblem>(
+      "checked_indices", "one after the other",
+      {.set_up = set_up_indices, .bind = bind_indices, .run = run_indices, .contiguous = 1});
+  Lowering& gather = add_kernel<RowsProblem>(
+      "gather_rows", "whole rows, shared between threads",
+      {.set_up = set_up_gather, .bind = bind_rows, .run = run_gather, .name = "rows"});
   gather.copies = copies_of_gather;
   gather.bytes = bytes_of_rows<1>;
-  add_kernel<TakeProblem>("take_rows", "whole rows, shared between threads", nullptr, set_up_take,
-                          bind_take, nullptr, run_take, 0, "rows")
+  add_kernel<TakeProblem>(
+      "take_rows", "whole rows, shared between threads",
+      {.set_up = set_up_take, .bind = bind_take, .run = run_take, .name = "rows"})
       .copies = copies_of_take;
-  add_kernel<RowsProblem>("scatter_add_rows", "whole rows in order", refuses_half,
-                          set_up_scatter_add, bind_rows, nullptr, run_scatter_add, 1, "rows")
+  add_kernel<RowsProblem>("scatter_add_rows", "whole rows in order",
+                          {.refuses = refuses_half,
+                           .set_up = set_up_scatter_add,
+                           .bind = bind_rows,
+                           .run = run_scatter_add,
+                           .contiguous = 1,
+                           .name = "rows"})
       .bytes = bytes_of_rows<1>;
-  add_kernel<RowsProblem>("scatter_rows", "whole rows in order", nullptr, set_up_scatter,
-                          bind_scatter, nullptr, run_scatter, 2, "rows")
+  add_kernel<RowsProblem>("scatter_rows", "whole rows in order",
+                          {.set_up = set_up_scatter,
+                           .bind = bind_scatter,
+                           .run = run_scatter,
+                           .contiguous = 2,
+                           .name = "rows"})
       .bytes = bytes_of_rows<2>;
 }
 

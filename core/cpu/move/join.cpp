@@ -106,8 +106,13 @@ std::string describe(const void* problem) {
 
 void register_join_kernels() {
   for (const char* op : {"concat", "stack"}) {
-    Lowering& lowering = add_kernel<Problem>(op, "short operands, one after the other", refuses,
-                                             set_up, bind, cost_ns, run, 0, "short_parts");
+    Lowering& lowering = add_kernel<Problem>(op, "short operands, one after the other",
+                                             {.refuses = refuses,
+                                              .set_up = set_up,
+                                              .bind = bind,
+                                              .cost_ns = cost_ns,
+                                              .run = run,
+                                              .name = "short_parts"});
     lowering.bytes = problem_bytes;
     lowering.describe = describe;
   }

@@ -68,8 +68,12 @@ void run_runs(const void* problem) {
 }  // namespace
 
 void register_repeat_kernels() {
-  add_kernel<RunsProblem>("runs", "fills runs, shared between threads", nullptr, set_up_runs,
-                          bind_runs, nullptr, run_runs, 1, "fill_runs");
+  add_kernel<RunsProblem>("runs", "fills runs, shared between threads",
+                          {.set_up = set_up_runs,
+                           .bind = bind_runs,
+                           .run = run_runs,
+                           .contiguous = 1,
+                           .name = "fill_runs"});
 }
 
 }  // namespace tw

@@ -2,7 +2,6 @@
 // others to them. Axes of the index are merged where steps allow.
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <type_traits>
 
 #include "core/base/error.h"
@@ -10,6 +9,8 @@
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
+#include "core/problems/attribute_values.h"
+#include "core/problems/index_errors.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -27,7 +28,8 @@ struct AlongProblem {
   DType dtype;
   int rank;
   int64_t axis, extent, axis_step;  // of the indexed array
-  Attribute kind, user;             // as the signatures list them
+  ScatterJoin join;
+  Attribute user;  // as the signatures list them
   Axis axes[kMaxRank];
   PlainDims shape, steps;  // of what a scatter copies first
   const void* x;
@@ -59,13 +61,7 @@ void set_axes(AlongProblem& p, const Meta& index, const Strides& indexed, const 
 }
 
 [[noreturn, gnu::cold]] void fail_index(const AlongProblem& p, int64_t index) {
-  constexpr const char* kUsers[] = {"gather",      "take_along_axis", "scatter",
-                                    "scatter_add", "scatter_reduce",  "index_select",
-                                    "index_add",   "index_copy",      "index_fill"};
-  if (p.user == static_cast<Attribute>(std::size(kUsers)))
-    fail(ErrorKind::value, "masked_scatter: the mask selects more elements than source has");
-  fail(ErrorKind::index, kUsers[p.user], ": index ", index, " is out of range for axis ", p.axis,
-       " with size ", p.extent);
+  fail_along(static_cast<AlongUser>(p.user), index, p.axis, p.extent);
 }
 
 // Elements from the start of the indexed array; negative indices count from the end. A copy of what
@@ -255,7 +251,8 @@ void bind_gather(void* problem, void* const* at) {
   p.y = at[2];
 }
 // Attributes: axis, user; then the kind of a reduction.
-template <Attribute kind> void set_up_scatter(const Call& call, void* problem) {
+template <ScatterJoin join, bool by_attribute = false>
+void set_up_scatter(const Call& call, void* problem) {
   AlongProblem& p = *static_cast<AlongProblem*>(problem);
   const Meta &x = call.in[0], &index = call.in[1], &src = call.in[2], &y = call.out[0];
   const int axis = static_cast<int>(call.attributes[0]);
@@ -264,7 +261,7 @@ template <Attribute kind> void set_up_scatter(const Call& call, void* problem) {
   p.extent = x.size(axis);
   p.axis_step = (*y.strides)[axis];
   p.user = call.attributes[1];
-  p.kind = kind < 0 ? call.attributes[2] : kind;
+  p.join = by_attribute ? static_cast<ScatterJoin>(call.attributes[2]) : join;
   p.shape.assign(*x.shape);
   p.steps.assign(*x.strides);
   set_axes(p, index, *y.strides, *src.strides, axis);
@@ -301,17 +298,16 @@ void run_assign(const void* problem) {
   copy_target(p);
   visit_size(size_of(p.dtype), [&](auto sample) { scatter<Second, decltype(sample)>(p); });
 }
-enum Kind : Attribute { kProduct, kLargest, kSmallest, kSum };
 void run_scatter(const void* problem) {
   const auto& p = *static_cast<const AlongProblem*>(problem);
   copy_target(p);
   visit(p.dtype, [&](auto sample) {
     using T = decltype(sample);
     if constexpr (std::is_arithmetic_v<T> || is_complex_number<T>) {
-      if (p.kind == kSum) return scatter<Sum, T>(p);
-      if (p.kind == kProduct) return scatter<Product, T>(p);
+      if (p.join == ScatterJoin::sum) return scatter<Sum, T>(p);
+      if (p.join == ScatterJoin::product) return scatter<Product, T>(p);
       if constexpr (!is_complex_number<T>)
-        p.kind == kLargest ? scatter<Largest, T>(p) : scatter<Smallest, T>(p);
+        p.join == ScatterJoin::largest ? scatter<Largest, T>(p) : scatter<Smallest, T>(p);
     }
   });
 }
@@ -323,16 +319,27 @@ const char* refuses_half(const Call& call) {
 }  // namespace
 
 void register_scatter_kernels() {
-  add_kernel<AlongProblem>("gather_along", "one by one, or in rows, shared between threads",
-                           nullptr, set_up_gather, bind_gather, nullptr, run_gather, 0,
-                           "index_runs");
+  add_kernel<AlongProblem>(
+      "gather_along", "one by one, or in rows, shared between threads",
+      {.set_up = set_up_gather, .bind = bind_gather, .run = run_gather, .name = "index_runs"});
   static constexpr char kHelp[] = "in the order of the index, other axes shared between threads";
-  add_kernel<AlongProblem>("scatter_along", kHelp, nullptr, set_up_scatter<kSum>, bind_scatter,
-                           nullptr, run_assign, 0, "index_runs");
-  add_kernel<AlongProblem>("scatter_add_along", kHelp, refuses_half, set_up_scatter<kSum>,
-                           bind_scatter, nullptr, run_scatter, 0, "index_runs");
-  add_kernel<AlongProblem>("scatter_reduce_along", kHelp, refuses_half, set_up_scatter<-1>,
-                           bind_scatter, nullptr, run_scatter, 0, "index_runs");
+  add_kernel<AlongProblem>("scatter_along", kHelp,
+                           {.set_up = set_up_scatter<ScatterJoin::later>,
+                            .bind = bind_scatter,
+                            .run = run_assign,
+                            .name = "index_runs"});
+  add_kernel<AlongProblem>("scatter_add_along", kHelp,
+                           {.refuses = refuses_half,
+                            .set_up = set_up_scatter<ScatterJoin::sum>,
+                            .bind = bind_scatter,
+                            .run = run_scatter,
+                            .name = "index_runs"});
+  add_kernel<AlongProblem>("scatter_reduce_along", kHelp,
+                           {.refuses = refuses_half,
+                            .set_up = set_up_scatter<ScatterJoin::product, true>,
+                            .bind = bind_scatter,
+                            .run = run_scatter,
+                            .name = "index_runs"});
 }
 
 }  // namespace tw

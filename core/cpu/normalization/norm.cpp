@@ -188,14 +188,34 @@ constexpr char kBackwardHelp[] = "two sums and a scaled difference; a set stays 
 }  // namespace
 
 void register_norm_kernels() {
-  add_kernel<NormProblem>("normalize_rows", kHelp, refuses, set_up, bind<false>, cost_ns,
-                          run<normalize_rows>, 7);
-  add_kernel<NormProblem>("normalize_channels", kHelp, refuses, set_up, bind<true>, cost_ns,
-                          run<normalize_channels>, 7);
-  add_kernel<NormProblem>("normalize_rows_backward", kBackwardHelp, refuses, set_up_backward,
-                          bind_backward, cost_ns, run<normalize_rows_backward>, 31);
-  add_kernel<NormProblem>("normalize_channels_backward", kBackwardHelp, refuses, set_up_backward,
-                          bind_backward, cost_ns, run<normalize_channels_backward>, 31);
+  add_kernel<NormProblem>("normalize_rows", kHelp,
+                          {.refuses = refuses,
+                           .set_up = set_up,
+                           .bind = bind<false>,
+                           .cost_ns = cost_ns,
+                           .run = run<normalize_rows>,
+                           .contiguous = 7});
+  add_kernel<NormProblem>("normalize_channels", kHelp,
+                          {.refuses = refuses,
+                           .set_up = set_up,
+                           .bind = bind<true>,
+                           .cost_ns = cost_ns,
+                           .run = run<normalize_channels>,
+                           .contiguous = 7});
+  add_kernel<NormProblem>("normalize_rows_backward", kBackwardHelp,
+                          {.refuses = refuses,
+                           .set_up = set_up_backward,
+                           .bind = bind_backward,
+                           .cost_ns = cost_ns,
+                           .run = run<normalize_rows_backward>,
+                           .contiguous = 31});
+  add_kernel<NormProblem>("normalize_channels_backward", kBackwardHelp,
+                          {.refuses = refuses,
+                           .set_up = set_up_backward,
+                           .bind = bind_backward,
+                           .cost_ns = cost_ns,
+                           .run = run<normalize_channels_backward>,
+                           .contiguous = 31});
 }
 
 }  // namespace tw

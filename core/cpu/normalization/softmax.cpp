@@ -462,26 +462,60 @@ void run_losses_backward(const void* problem) {
 }  // namespace
 
 void register_softmax_kernels() {
-  add_kernel<LossProblem>("cross_entropy_rows", kHelp, nullptr, set_up_losses, bind_losses, nullptr,
-                          run_losses, 3);
-  add_kernel<LossProblem>("cross_entropy_rows_backward", kBackwardHelp, nullptr,
-                          set_up_losses_backward, bind_losses_backward, nullptr,
-                          run_losses_backward, 7)
+  add_kernel<LossProblem>(
+      "cross_entropy_rows", kHelp,
+      {.set_up = set_up_losses, .bind = bind_losses, .run = run_losses, .contiguous = 3});
+  add_kernel<LossProblem>("cross_entropy_rows_backward", kBackwardHelp,
+                          {.set_up = set_up_losses_backward,
+                           .bind = bind_losses_backward,
+                           .run = run_losses_backward,
+                           .contiguous = 7})
       .copies = copies_of_losses;
-  add_kernel<Problem>("softmax", kHelp, refuses_values, set_up, bind<2>, cost_ns, run<softmax>, 1)
+  add_kernel<Problem>("softmax", kHelp,
+                      {.refuses = refuses_values,
+                       .set_up = set_up,
+                       .bind = bind<2>,
+                       .cost_ns = cost_ns,
+                       .run = run<softmax>,
+                       .contiguous = 1})
       .widens_recorded = true;
-  add_kernel<Problem>("log_softmax", kHelp, refuses_values, set_up, bind<2>, cost_ns,
-                      run<log_softmax>, 1)
+  add_kernel<Problem>("log_softmax", kHelp,
+                      {.refuses = refuses_values,
+                       .set_up = set_up,
+                       .bind = bind<2>,
+                       .cost_ns = cost_ns,
+                       .run = run<log_softmax>,
+                       .contiguous = 1})
       .widens_recorded = true;
-  add_kernel<Problem>("logsumexp_along", kHelp, refuses_axes, set_up_axes, bind<2>, cost_ns,
-                      run<logsumexp>, 1);
-  add_kernel<Problem>("logsumexp_backward", kHelp, refuses_axes, set_up_axes, bind<3>, cost_ns,
-                      run<logsumexp_backward>, 3);
-  add_kernel<Problem>("softmax_backward", kBackwardHelp, refuses, set_up_backward, bind<3>, cost_ns,
-                      run<softmax_backward>, 1)
+  add_kernel<Problem>("logsumexp_along", kHelp,
+                      {.refuses = refuses_axes,
+                       .set_up = set_up_axes,
+                       .bind = bind<2>,
+                       .cost_ns = cost_ns,
+                       .run = run<logsumexp>,
+                       .contiguous = 1});
+  add_kernel<Problem>("logsumexp_backward", kHelp,
+                      {.refuses = refuses_axes,
+                       .set_up = set_up_axes,
+                       .bind = bind<3>,
+                       .cost_ns = cost_ns,
+                       .run = run<logsumexp_backward>,
+                       .contiguous = 3});
+  add_kernel<Problem>("softmax_backward", kBackwardHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up_backward,
+                       .bind = bind<3>,
+                       .cost_ns = cost_ns,
+                       .run = run<softmax_backward>,
+                       .contiguous = 1})
       .copies = copies_of_gradient;
-  add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up_backward, bind<3>,
-                      cost_ns, run<log_softmax_backward>, 1)
+  add_kernel<Problem>("log_softmax_backward", kBackwardHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up_backward,
+                       .bind = bind<3>,
+                       .cost_ns = cost_ns,
+                       .run = run<log_softmax_backward>,
+                       .contiguous = 1})
       .copies = copies_of_gradient;
 }
 

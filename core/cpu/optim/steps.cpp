@@ -137,13 +137,17 @@ std::string describe(const void* problem) {
 }  // namespace
 
 void register_update_kernels() {
-#define TW_UPDATE(name, states, ...)                                                               \
-  {                                                                                                \
-    Lowering& lowering = add_kernel<Problem>(                                                      \
-        #name, "every array read and written once, all parameters", nullptr,                       \
-        set_up<static_cast<int>(UpdateOp::name), states>, bind<states>, cost_ns, run, 0, "fused"); \
-    lowering.bytes = problem_bytes<states>;                                                        \
-    lowering.describe = describe;                                                                  \
+#define TW_UPDATE(row, states, ...)                                                     \
+  {                                                                                     \
+    Lowering& lowering =                                                                \
+        add_kernel<Problem>(#row, "every array read and written once, all parameters",  \
+                            {.set_up = set_up<static_cast<int>(UpdateOp::row), states>, \
+                             .bind = bind<states>,                                      \
+                             .cost_ns = cost_ns,                                        \
+                             .run = run,                                                \
+                             .name = "fused"});                                         \
+    lowering.bytes = problem_bytes<states>;                                             \
+    lowering.describe = describe;                                                       \
   }
 #include "core/problems/updates.inc"
 #undef TW_UPDATE

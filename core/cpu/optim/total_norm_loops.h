@@ -246,7 +246,12 @@ std::string describe(const void* problem) {
 void register_total_norm_kernels() {
   Lowering& lowering =
       add_kernel<Problem>("total_norm", "every array read once, all tensors, terms in double",
-                          refuses, set_up, bind, cost_ns, run, 0, "one_pass");
+                          {.refuses = refuses,
+                           .set_up = set_up,
+                           .bind = bind,
+                           .cost_ns = cost_ns,
+                           .run = run,
+                           .name = "one_pass"});
   lowering.bytes = problem_bytes;
   lowering.describe = describe;
 }

@@ -140,10 +140,17 @@ void run_positions(const void* problem) {
 
 void register_nonzero_kernels() {
   add_kernel<CountsProblem>("nonzero_counts", "adds words of eight, shared between threads",
-                            nullptr, set_up_counts, bind_counts, nullptr, run_counts, 1, "words");
+                            {.set_up = set_up_counts,
+                             .bind = bind_counts,
+                             .run = run_counts,
+                             .contiguous = 1,
+                             .name = "words"});
   add_kernel<PositionsProblem>("nonzero_positions", "skips words of zeros, shared between threads",
-                               nullptr, set_up_positions, bind_positions, nullptr, run_positions, 3,
-                               "words");
+                               {.set_up = set_up_positions,
+                                .bind = bind_positions,
+                                .run = run_positions,
+                                .contiguous = 3,
+                                .name = "words"});
 }
 
 }  // namespace tw

@@ -490,27 +490,68 @@ void run_shares(const void* problem) {
 void register_order_kernels() {
   add_kernel<RowsProblem>("sort_rows",
                           "short rows side by side in networks, long ones by the digits of keys",
-                          refuses_long, set_up_sort, bind_sort, cost_of_sort, run_sort, 1, "radix");
+                          {.refuses = refuses_long,
+                           .set_up = set_up_sort,
+                           .bind = bind_sort,
+                           .cost_ns = cost_of_sort,
+                           .run = run_sort,
+                           .contiguous = 1,
+                           .name = "radix"});
   add_kernel<RowsProblem>("sort_rows_with_places",
                           "short rows side by side in networks, long ones by the digits of keys",
-                          refuses_long, set_up_sort, bind_sort_places, cost_of_sort,
-                          run_sort_places, 1, "radix");
+                          {.refuses = refuses_long,
+                           .set_up = set_up_sort,
+                           .bind = bind_sort_places,
+                           .cost_ns = cost_of_sort,
+                           .run = run_sort_places,
+                           .contiguous = 1,
+                           .name = "radix"});
   add_kernel<RowsProblem>("topk_rows", "candidates above the least of the best so far",
-                          refuses_long, set_up_topk, bind_sort_places, cost_of_selection, run_topk,
-                          1, "selection");
-  add_kernel<RowsProblem>("kth_rows", "keys of the digits at the place, then parted", refuses_long,
-                          set_up_kth, bind_sort_places, cost_of_selection, run_kth, 1, "selection");
-  add_kernel<SearchProblem>("search_rows", "sixteen searches in step", refuses_search,
-                            set_up_search, bind_search, cost_of_search, run_search, 3, "bisection");
-  add_kernel<BinsProblem>("last_bin", "the largest of whole numbers", nullptr, set_up_last_bin,
-                          bind_bins, nullptr, run_last_bin, 1, "counters");
+                          {.refuses = refuses_long,
+                           .set_up = set_up_topk,
+                           .bind = bind_sort_places,
+                           .cost_ns = cost_of_selection,
+                           .run = run_topk,
+                           .contiguous = 1,
+                           .name = "selection"});
+  add_kernel<RowsProblem>("kth_rows", "keys of the digits at the place, then parted",
+                          {.refuses = refuses_long,
+                           .set_up = set_up_kth,
+                           .bind = bind_sort_places,
+                           .cost_ns = cost_of_selection,
+                           .run = run_kth,
+                           .contiguous = 1,
+                           .name = "selection"});
+  add_kernel<SearchProblem>("search_rows", "sixteen searches in step",
+                            {.refuses = refuses_search,
+                             .set_up = set_up_search,
+                             .bind = bind_search,
+                             .cost_ns = cost_of_search,
+                             .run = run_search,
+                             .contiguous = 3,
+                             .name = "bisection"});
+  add_kernel<BinsProblem>("last_bin", "the largest of whole numbers",
+                          {.set_up = set_up_last_bin,
+                           .bind = bind_bins,
+                           .run = run_last_bin,
+                           .contiguous = 1,
+                           .name = "counters"});
   add_kernel<BinsProblem>("count_bins", "several counters a bin, pieces shared between threads",
-                          nullptr, set_up_bins, bind_bins, nullptr, run_bins, 1, "counters");
+                          {.set_up = set_up_bins,
+                           .bind = bind_bins,
+                           .run = run_bins,
+                           .contiguous = 1,
+                           .name = "counters"});
   add_kernel<BinsProblem>("count_even_bins",
-                          "several counters a bin, pieces shared between threads", nullptr,
-                          set_up_bins, bind_even_bins, nullptr, run_even_bins, 3, "counters");
-  add_kernel<SharesProblem>("checked_shares", "one after the other", nullptr, set_up_shares,
-                            bind_shares, nullptr, run_shares, 1);
+                          "several counters a bin, pieces shared between threads",
+                          {.set_up = set_up_bins,
+                           .bind = bind_even_bins,
+                           .run = run_even_bins,
+                           .contiguous = 3,
+                           .name = "counters"});
+  add_kernel<SharesProblem>(
+      "checked_shares", "one after the other",
+      {.set_up = set_up_shares, .bind = bind_shares, .run = run_shares, .contiguous = 1});
 }
 
 }  // namespace tw

@@ -170,8 +170,13 @@ void run(const void* problem) {
 }  // namespace
 
 void register_close_values_kernels() {
-  add_kernel<Problem>("close_values", "one pass; in float64 where float32 leaves a doubt", refuses,
-                      set_up, bind, cost_ns, run, 3);
+  add_kernel<Problem>("close_values", "one pass; in float64 where float32 leaves a doubt",
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind,
+                       .cost_ns = cost_ns,
+                       .run = run,
+                       .contiguous = 3});
 }
 
 }  // namespace tw

@@ -187,8 +187,12 @@ template PointwiseFn complex_value<float>(PointwiseOp op);
 template PointwiseFn complex_value<double>(PointwiseOp op);
 
 void register_complex_kernels() {
-  add_kernel<ConjugateProblem>("conj", "one pass, shared between threads", nullptr,
-                               set_up_conjugate, bind_conjugate, conjugate_ns, run_conjugate, 1);
+  add_kernel<ConjugateProblem>("conj", "one pass, shared between threads",
+                               {.set_up = set_up_conjugate,
+                                .bind = bind_conjugate,
+                                .cost_ns = conjugate_ns,
+                                .run = run_conjugate,
+                                .contiguous = 1});
 }
 
 }  // namespace tw

@@ -508,15 +508,21 @@ void run_plain(DType type, std::int64_t n, void* y, const void* const* inputs) {
   table.value[static_cast<int>(op)](n, y, inputs, kSteps, Traffic::in_l1);
 }
 template <PointwiseOp op> void add_value(const char* name) {
-  add_kernel<Problem>(name, kHelp, nullptr, set_up_value<op>, bind, cost_ns, run).plain =
-      run_plain<op>;
+  add_kernel<Problem>(name, kHelp,
+                      {.set_up = set_up_value<op>, .bind = bind, .cost_ns = cost_ns, .run = run})
+      .plain = run_plain<op>;
 }
 template <PointwiseOp op, int input> void add_gradient(const char* name) {
   if (kPointwiseRows[static_cast<int>(op)].gradients[input].form != GradientForm::formula) return;
   const auto refuses = [](const Call& call) {
     return is_complex(call.type) ? "gradients of complex numbers are made of other ops" : nullptr;
   };
-  add_kernel<Problem>(name, kHelp, refuses, set_up_gradient<op, input>, bind, cost_ns, run);
+  add_kernel<Problem>(name, kHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up_gradient<op, input>,
+                       .bind = bind,
+                       .cost_ns = cost_ns,
+                       .run = run});
 }
 
 }  // namespace

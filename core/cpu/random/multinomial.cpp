@@ -127,12 +127,24 @@ void run_once(const void* problem) {
 }  // namespace
 
 void register_multinomial_kernels() {
-  add_kernel<CheckProblem>("checked_probabilities", "one row after the other", nullptr,
-                           set_up_check, bind_check, nullptr, run_check, 1, "weights");
-  add_kernel<DrawnProblem>("multinomial_again", "a search in the sums of each row", nullptr,
-                           set_up_drawn, bind_drawn, nullptr, run_again, 3, "weights");
-  add_kernel<DrawnProblem>("multinomial_once", "the first arrivals of each row", nullptr,
-                           set_up_drawn, bind_drawn, nullptr, run_once, 3, "weights");
+  add_kernel<CheckProblem>("checked_probabilities", "one row after the other",
+                           {.set_up = set_up_check,
+                            .bind = bind_check,
+                            .run = run_check,
+                            .contiguous = 1,
+                            .name = "weights"});
+  add_kernel<DrawnProblem>("multinomial_again", "a search in the sums of each row",
+                           {.set_up = set_up_drawn,
+                            .bind = bind_drawn,
+                            .run = run_again,
+                            .contiguous = 3,
+                            .name = "weights"});
+  add_kernel<DrawnProblem>("multinomial_once", "the first arrivals of each row",
+                           {.set_up = set_up_drawn,
+                            .bind = bind_drawn,
+                            .run = run_once,
+                            .contiguous = 3,
+                            .name = "weights"});
 }
 
 }  // namespace tw

@@ -146,36 +146,53 @@ constexpr char kHelp[] = "Philox words in blocks that stay in the first-level ca
 }  // namespace
 
 void register_random_kernels() {
+  add_kernel<RandomProblem>("random_uniform", kHelp,
+                            {.set_up =
+                                 [](const Call& call, void* problem) {
+                                   fresh(call, problem).bits = static_cast<int>(call.attributes[2]);
+                                 },
+                             .bind = bind_made,
+                             .cost_ns = cost_ns,
+                             .run = run_uniform,
+                             .contiguous = 1});
   add_kernel<RandomProblem>(
-      "random_uniform", kHelp, nullptr,
-      [](const Call& call, void* problem) {
-        fresh(call, problem).bits = static_cast<int>(call.attributes[2]);
-      },
-      bind_made, cost_ns, run_uniform, 1);
+      "random_normal", kHelp,
+      {.set_up = [](const Call& call, void* problem) { fresh(call, problem); },
+       .bind = bind_made,
+       .cost_ns = cost_ns,
+       .run = run_normal,
+       .contiguous = 1});
+  add_kernel<RandomProblem>("random_integers", kHelp,
+                            {.set_up =
+                                 [](const Call& call, void* problem) {
+                                   RandomProblem& p = fresh(call, problem);
+                                   p.low = call.attributes[1];
+                                   p.span = static_cast<std::uint64_t>(call.attributes[2]) -
+                                            static_cast<std::uint64_t>(p.low);
+                                 },
+                             .bind = bind_made,
+                             .cost_ns = cost_ns,
+                             .run = run_integers,
+                             .contiguous = 1});
   add_kernel<RandomProblem>(
-      "random_normal", kHelp, nullptr,
-      [](const Call& call, void* problem) { fresh(call, problem); }, bind_made, cost_ns, run_normal,
-      1);
-  add_kernel<RandomProblem>(
-      "random_integers", kHelp, nullptr,
-      [](const Call& call, void* problem) {
-        RandomProblem& p = fresh(call, problem);
-        p.low = call.attributes[1];
-        p.span = static_cast<std::uint64_t>(call.attributes[2]) - static_cast<std::uint64_t>(p.low);
-      },
-      bind_made, cost_ns, run_integers, 1);
-  add_kernel<RandomProblem>(
-      "random_permutation", "the swaps on one thread", nullptr,
-      [](const Call& call, void* problem) { fresh(call, problem); }, bind_made, cost_ns,
-      run_permutation, 1);
-  add_kernel<RandomProblem>(
-      "dropout_by", kHelp, refuses_narrow,
-      [](const Call& call, void* problem) {
-        RandomProblem& p = fresh(call, problem);
-        p.keep = 1 - call.attributes.real(0);
-        p.scale = p.keep > 0 ? 1 / p.keep : 1;
-      },
-      bind_dropout, cost_ns, run_dropout, 3);
+      "random_permutation", "the swaps on one thread",
+      {.set_up = [](const Call& call, void* problem) { fresh(call, problem); },
+       .bind = bind_made,
+       .cost_ns = cost_ns,
+       .run = run_permutation,
+       .contiguous = 1});
+  add_kernel<RandomProblem>("dropout_by", kHelp,
+                            {.refuses = refuses_narrow,
+                             .set_up =
+                                 [](const Call& call, void* problem) {
+                                   RandomProblem& p = fresh(call, problem);
+                                   p.keep = 1 - call.attributes.real(0);
+                                   p.scale = p.keep > 0 ? 1 / p.keep : 1;
+                                 },
+                             .bind = bind_dropout,
+                             .cost_ns = cost_ns,
+                             .run = run_dropout,
+                             .contiguous = 3});
 }
 
 }  // namespace tw

@@ -141,14 +141,22 @@ double cost_ns(const void* problem) {
   return 50 + 50 * static_cast<double>(static_cast<const Problem*>(problem)->count);
 }
 template <int parameters, double (*number)(const double*, Stream)> void add_draws(const char* op) {
-  add_kernel<Problem>(op, "tries, from a stream for each element", nullptr, set_up,
-                      bind<parameters, true>, cost_ns, run<parameters, number>,
-                      (2u << parameters) - 1, "tries");
+  add_kernel<Problem>(op, "tries, from a stream for each element",
+                      {.set_up = set_up,
+                       .bind = bind<parameters, true>,
+                       .cost_ns = cost_ns,
+                       .run = run<parameters, number>,
+                       .contiguous = (2u << parameters) - 1,
+                       .name = "tries"});
 }
 template <int parameters, double (*slope)(const double*)> void add_slopes(const char* op) {
-  add_kernel<Problem>(op, "series and continued fractions", nullptr, set_up,
-                      bind<parameters, false>, cost_ns, run_slopes<parameters, slope>,
-                      (1u << parameters) - 1, "series");
+  add_kernel<Problem>(op, "series and continued fractions",
+                      {.set_up = set_up,
+                       .bind = bind<parameters, false>,
+                       .cost_ns = cost_ns,
+                       .run = run_slopes<parameters, slope>,
+                       .contiguous = (1u << parameters) - 1,
+                       .name = "series"});
 }
 
 }  // namespace

@@ -119,11 +119,20 @@ template <Gradient gradient> void run(const void* problem) {
 }  // namespace
 
 void register_reduce_backward_kernels() {
-  add_kernel<Problem>("prod_backward", "the whole product divided by each factor", refuses, set_up,
-                      bind<Gradient::prod>, cost_ns, run<Gradient::prod>, 3);
+  add_kernel<Problem>("prod_backward", "the whole product divided by each factor",
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind<Gradient::prod>,
+                       .cost_ns = cost_ns,
+                       .run = run<Gradient::prod>,
+                       .contiguous = 3});
   add_kernel<Problem>("extremum_backward", "equal elements counted, then their shares written",
-                      refuses, set_up, bind<Gradient::extremum>, cost_ns, run<Gradient::extremum>,
-                      7);
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind<Gradient::extremum>,
+                       .cost_ns = cost_ns,
+                       .run = run<Gradient::extremum>,
+                       .contiguous = 7});
 }
 
 }  // namespace tw

@@ -54,7 +54,7 @@ void set_axes_by_place(const Meta& x, std::uint32_t reduced, ReduceProblem& p) {
 template <ReduceOp op, ReduceFinish finish> void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   ReduceProblem& p = *new (problem) ReduceProblem;
-  p.op = op == ReduceOp::numbers && !is_floating(x.dtype) ? ReduceOp::sum : op;  // none is NaN
+  p.op = is_floating(x.dtype) ? op : combination_of(op).whole;
   p.finish = finish;
   p.in = x.dtype;
   p.out = call.out[0].dtype;
@@ -150,17 +150,29 @@ void register_reduce_kernels() {
 #define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, ending, gradient, \
                      help)                                                                     \
   add_kernel<ReduceProblem>(                                                                   \
-      #name, kHelp, std::string_view(#parameters) == "terms" ? refuses : nullptr,              \
-      set_up<ReduceOp::combination, finish_##name>, bind, reduce_cost_ns, run_reduce)          \
+      #name, kHelp,                                                                            \
+      {.refuses = std::string_view(#parameters) == "terms" ? refuses : nullptr,                \
+       .set_up = set_up<ReduceOp::combination, finish_##name>,                                 \
+       .bind = bind,                                                                           \
+       .cost_ns = reduce_cost_ns,                                                              \
+       .run = run_reduce})                                                                     \
       .copies = copies<ReduceOp::combination>;
 #include "core/problems/reductions.inc"
 #undef TW_REDUCTION
-  add_kernel<ReduceProblem>("squares_about", kHelp, refuses_squares, set_up<ReduceOp::sum, nullptr>,
-                            bind_squares, reduce_cost_ns, run_reduce, 2)
+  add_kernel<ReduceProblem>("squares_about", kHelp,
+                            {.refuses = refuses_squares,
+                             .set_up = set_up<ReduceOp::sum, nullptr>,
+                             .bind = bind_squares,
+                             .cost_ns = reduce_cost_ns,
+                             .run = run_reduce,
+                             .contiguous = 2})
       .copies = copies<ReduceOp::sum>;
-  add_kernel<ReduceProblem>("sum_of_products", kHelp, refuses_products,
-                            set_up<ReduceOp::sum, nullptr>, bind_products, reduce_cost_ns,
-                            run_reduce);
+  add_kernel<ReduceProblem>("sum_of_products", kHelp,
+                            {.refuses = refuses_products,
+                             .set_up = set_up<ReduceOp::sum, nullptr>,
+                             .bind = bind_products,
+                             .cost_ns = reduce_cost_ns,
+                             .run = run_reduce});
 }
 
 }  // namespace tw

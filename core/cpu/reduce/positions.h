@@ -4,11 +4,9 @@
 
 namespace tw {
 
-inline bool is_arg(ReduceOp op) { return op == ReduceOp::argmax || op == ReduceOp::argmin; }
-
 template <class T> bool replaces(ReduceOp op, T later, T best) {
   if (later != later) return best == best;
-  return op == ReduceOp::argmax ? later > best : later < best;
+  return takes_larger(op) ? later > best : later < best;
 }
 // The one position over axes that memory lies across; false where the general way takes it.
 bool find_position_across(const ReduceProblem& p);

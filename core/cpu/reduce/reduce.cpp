@@ -133,7 +133,7 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
   cut(kept_.count(), reduced_.count());
 
   const ReduceTable& table = *active_kernels().reduce;
-  const auto combine = static_cast<int>(combine_of(op_));
+  const auto combine = static_cast<int>(op_);
   const int t = static_cast<int>(type);
   // Accumulators of sums and products are of 64 bits, and wrap alike whatever their sign.
   const int joined = static_cast<int>(!is_additive(op_)        ? type
@@ -142,7 +142,7 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
   row_loop_ = table.rows[combine][t];
   column_loop_ = table.columns[combine][t];
   loop_ = by_rows_ ? row_loop_ : column_loop_;
-  join_ = table.columns[static_cast<int>(joining(combine_of(op_)))][joined];
+  join_ = table.columns[static_cast<int>(joining(op_))][joined];
   const bool widened =
       in_ == DType::bfloat16 && type == ReduceType::f32 && !is_arg(op_) && !p.centres;
   const ReduceFunction reads_bfloat16 =
@@ -186,7 +186,7 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
   if ((op_ == ReduceOp::sum || is_product) && of_singles && few && ordered && direct_ &&
       !by_rows_ && reduced_.rank == 1 && !p.finish && !p.factors)
     few_rows_ = table.few_rows[is_product];
-  arg_loop_ = (by_rows_ ? table.arg_rows : table.arg_columns)[op_ == ReduceOp::argmin][t];
+  arg_loop_ = (by_rows_ ? table.arg_rows : table.arg_columns)[!takes_larger(op_)][t];
 }
 
 // Sizes follow from the problem alone, so that results do not depend on the number of threads.
@@ -554,7 +554,7 @@ template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
                        p.reduced[0] > 0 && p.reduced[0] <= kChunk;
   if (!one_run || is_arg(p.op) || is_logic(p.op) || p.centres || p.factors) return false;
   const ReduceFunction loop =
-      active_kernels().reduce->rows[static_cast<int>(combine_of(p.op))][static_cast<int>(type)];
+      active_kernels().reduce->rows[static_cast<int>(p.op)][static_cast<int>(type)];
   T* const y = static_cast<T*>(p.y);
   const auto finish = [&](double total) {
     if (p.finish) p.finish(1, ReducedCount(p.reduced[0], p.out), &total);
@@ -562,11 +562,11 @@ template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
     return true;
   };
   if (!is_additive(p.op)) {
-    *y = p.op == ReduceOp::max ? -__builtin_inf() : __builtin_inf();
+    *y = takes_larger(p.op) ? -__builtin_inf() : __builtin_inf();
     loop(1, p.reduced[0], p.x, 0, y);
     return finish(*y);
   }
-  double total = p.op == ReduceOp::prod;
+  double total = join_of(p.op) == ReduceJoin::product;
   loop(1, p.reduced[0], p.x, 0, &total);
   return finish(total);
 }
@@ -588,7 +588,8 @@ static void reduce_in_range(const ReduceProblem& p) {
 
 void reduce(const ReduceProblem& p) {
   reduce_in_range(p);
-  if (p.op == ReduceOp::squares && p.finish && p.in == DType::float64 && p.out == p.in)
+  if (combination_of(p.op).keeps == ReduceKeeps::range && p.finish && p.in == DType::float64 &&
+      p.out == p.in)
     find_lost_norms(p);
 }
 

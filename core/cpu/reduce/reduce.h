@@ -16,11 +16,6 @@ void complex_product(const ReduceProblem& problem);
 // Types that the loops exist for; others are converted block by block. `truth` is bytes 0 and 1.
 enum class ReduceType : std::uint8_t { f32, f64, i64, u64, i32, u32, i16, u16, i8, u8, truth };
 inline constexpr int kReduceTypes = 11;
-// What a loop combines with; any and all are max and min of bools. Sums of numbers, magnitudes and
-// squares are of floating types.
-enum class Combine : std::uint8_t { sum, prod, max, min, numbers, magnitudes, squares };
-inline constexpr int kCombines = 7;
-
 // Row i of x starts at x + i * row_bytes, its elements are contiguous. Accumulators have x's type,
 // except that f32 sums and products have double, and sums of integers 64 bits.
 //   rows:    acc[i] = acc[i] op x[i][0] op ... op x[i][n-1], i < m
@@ -56,11 +51,12 @@ using ColumnsBackward = void (*)(std::int64_t m, std::int64_t n, std::int64_t st
 inline constexpr int kFewRows = 8, kFewFactors = 7;
 
 struct ReduceTable {
-  ReduceFunction rows[kCombines][kReduceTypes];  // null: sums of bools, products of narrow integers
-  ReduceFunction columns[kCombines][kReduceTypes];
+  // Null: positions, sums of bools, products of narrow integers, terms of integers.
+  ReduceFunction rows[kReduceOps][kReduceTypes];
+  ReduceFunction columns[kReduceOps][kReduceTypes];
   // As f32, of bfloat16 as it lies; null: products, columns of squares.
-  ReduceFunction bfloat16_rows[kCombines];
-  ReduceFunction bfloat16_columns[kCombines];
+  ReduceFunction bfloat16_rows[kReduceOps];
+  ReduceFunction bfloat16_columns[kReduceOps];
   int bfloat16_width;  // fewer columns take less time when they are converted before
   // [0] sums down the columns of 2 to kFewRows rows of float32, [1] products of 2 to kFewFactors:
   // into float32, y[j] of n.

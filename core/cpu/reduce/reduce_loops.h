@@ -32,30 +32,52 @@ void truth_rows(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* ac
   }
 }
 
-template <class T> constexpr void fill_extrema(ReduceTable& table, ReduceType type) {
-  const int t = (int)type;
-  table.rows[(int)Combine::max][t] = rows<Max<T>, T>;
-  table.columns[(int)Combine::max][t] = columns<Max<T>, T>;
-  table.rows[(int)Combine::min][t] = rows<Min<T>, T>;
-  table.columns[(int)Combine::min][t] = columns<Min<T>, T>;
-  table.arg_rows[0][t] = arg_rows<T, true>;
-  table.arg_rows[1][t] = arg_rows<T, false>;
-  table.arg_columns[0][t] = arg_columns<T, true>;
-  table.arg_columns[1][t] = arg_columns<T, false>;
+// The loops of a combination of elements of a type.
+template <class T, ReduceType type, ReduceOp op> constexpr void fill(ReduceTable& table) {
+  constexpr int at = (int)op, t = (int)type;
+  constexpr bool floats = std::is_floating_point_v<T>, truths = type == ReduceType::truth;
+  constexpr bool wide = sizeof(T) == sizeof(uint64_t), larger = takes_larger(op);
+  using Of = TermOf<op>;
+  static_assert(is_of_elements(op) || join_of(op) == ReduceJoin::sum, "loops join elements");
+  if constexpr (is_arg(op)) {
+    table.arg_rows[!larger][t] = arg_rows<T, larger>;
+    table.arg_columns[!larger][t] = arg_columns<T, larger>;
+  } else if constexpr (is_extremum(op) || (is_logic(op) && truths)) {
+    using Op = Extremum<T, larger>;
+    if constexpr (truths)
+      table.rows[at][t] = truth_rows<Op>;
+    else
+      table.rows[at][t] = rows<Op, T>;
+    table.columns[at][t] = columns<Op, T>;
+  } else if constexpr (join_of(op) == ReduceJoin::sum && floats) {
+    table.rows[at][t] = rows<Sum<T>, T, T, Of>;
+    if constexpr (std::is_same_v<Of, Square>)
+      table.columns[at][t] = square_columns<T>;
+    else
+      table.columns[at][t] = columns<Sum<T>, T, T, Of>;
+  } else if constexpr (join_of(op) == ReduceJoin::sum && is_of_elements(op) && !truths) {
+    if constexpr (wide) {  // wrapping sums of signed integers are those of unsigned ones
+      table.rows[at][t] = rows<Sum<uint64_t>, uint64_t>;
+      table.columns[at][t] = columns<Sum<uint64_t>, uint64_t>;
+    } else {
+      table.rows[at][t] = narrow_sum_rows<T>;
+      table.columns[at][t] = narrow_sum_columns<T>;
+    }
+  } else if constexpr (join_of(op) == ReduceJoin::product && floats) {
+    table.rows[at][t] = prod_rows<T>;
+    table.columns[at][t] = prod_columns<T>;
+  } else if constexpr (join_of(op) == ReduceJoin::product && wide) {
+    table.rows[at][t] = rows<Product<uint64_t>, uint64_t>;
+    table.columns[at][t] = columns<Product<uint64_t>, uint64_t>;
+  }
 }
-template <class T> constexpr void fill_floating(ReduceTable& table, ReduceType type) {
-  const int t = (int)type;
-  fill_extrema<T>(table, type);
-  table.rows[(int)Combine::sum][t] = rows<Sum<T>, T>;
-  table.columns[(int)Combine::sum][t] = columns<Sum<T>, T>;
-  table.rows[(int)Combine::prod][t] = prod_rows<T>;
-  table.columns[(int)Combine::prod][t] = prod_columns<T>;
-  table.rows[(int)Combine::numbers][t] = rows<Sum<T>, T, T, Number>;
-  table.columns[(int)Combine::numbers][t] = columns<Sum<T>, T, T, Number>;
-  table.rows[(int)Combine::magnitudes][t] = rows<Sum<T>, T, T, Magnitude>;
-  table.columns[(int)Combine::magnitudes][t] = columns<Sum<T>, T, T, Magnitude>;
-  table.rows[(int)Combine::squares][t] = rows<Sum<T>, T, T, Square>;
-  table.columns[(int)Combine::squares][t] = square_columns<T>;
+template <class T, ReduceType type> constexpr void fill_all(ReduceTable& table) {
+#define TW_COMBINATION(name, ...) fill<T, type, ReduceOp::name>(table);
+#include "core/problems/combinations.inc"
+}
+template <class T, ReduceType type> constexpr void fill_floating(ReduceTable& table) {
+  constexpr int t = (int)type;
+  fill_all<T, type>(table);
   if constexpr (kLanes<T> > 1) table.pair_rows[t] = pair_rows<T>;
   table.squares_rows[t] = squares_rows<T>;
   table.squares_columns[t] = squares_columns<T>;
@@ -72,18 +94,17 @@ template <class T> constexpr void fill_floating(ReduceTable& table, ReduceType t
   table.matches[t] = matches<T>;
   table.share[t] = share<T>;
 }
-// Wrapping sums and products of signed integers are those of unsigned ones.
-constexpr void fill_wide(ReduceTable& table, ReduceType type) {
-  const int t = (int)type;
-  table.rows[(int)Combine::sum][t] = rows<Sum<uint64_t>, uint64_t>;
-  table.columns[(int)Combine::sum][t] = columns<Sum<uint64_t>, uint64_t>;
-  table.rows[(int)Combine::prod][t] = rows<Product<uint64_t>, uint64_t>;
-  table.columns[(int)Combine::prod][t] = columns<Product<uint64_t>, uint64_t>;
-}
-template <class T> constexpr void fill_narrow(ReduceTable& table, ReduceType type) {
-  fill_extrema<T>(table, type);
-  table.rows[(int)Combine::sum][(int)type] = narrow_sum_rows<T>;
-  table.columns[(int)Combine::sum][(int)type] = narrow_sum_columns<T>;
+template <ReduceOp op> constexpr void fill_bfloat16(ReduceTable& table) {
+  constexpr int at = (int)op;
+  using Of = TermOf<op>;
+  if constexpr (join_of(op) == ReduceJoin::sum) {
+    table.bfloat16_rows[at] = rows<Sum<float>, float, BFloat16, Of>;
+    if constexpr (!std::is_same_v<Of, Square>)
+      table.bfloat16_columns[at] = columns<Sum<float>, float, BFloat16, Of>;
+  } else if constexpr (is_extremum(op) && !is_arg(op)) {
+    table.bfloat16_rows[at] = bfloat16_extremum_rows<takes_larger(op)>;
+    table.bfloat16_columns[at] = bfloat16_extremum_columns<takes_larger(op)>;
+  }
 }
 constexpr void fill_bfloat16(ReduceTable& table) {
 #ifdef TW_HAS_MASKED_HALVES
@@ -91,41 +112,27 @@ constexpr void fill_bfloat16(ReduceTable& table) {
 #else
   table.bfloat16_width = kLanes<Stored16>;
 #endif
-  table.bfloat16_rows[(int)Combine::sum] = rows<Sum<float>, float, BFloat16>;
-  table.bfloat16_columns[(int)Combine::sum] = columns<Sum<float>, float, BFloat16>;
-  table.bfloat16_rows[(int)Combine::numbers] = rows<Sum<float>, float, BFloat16, Number>;
-  table.bfloat16_columns[(int)Combine::numbers] = columns<Sum<float>, float, BFloat16, Number>;
-  table.bfloat16_rows[(int)Combine::magnitudes] = rows<Sum<float>, float, BFloat16, Magnitude>;
-  table.bfloat16_columns[(int)Combine::magnitudes] =
-      columns<Sum<float>, float, BFloat16, Magnitude>;
-  table.bfloat16_rows[(int)Combine::squares] = rows<Sum<float>, float, BFloat16, Square>;
+#define TW_COMBINATION(name, ...) fill_bfloat16<ReduceOp::name>(table);
+#include "core/problems/combinations.inc"
   table.bfloat16_product_rows = product_rows<float, BFloat16>;
   table.bfloat16_product_columns = product_columns<float, BFloat16>;
-  table.bfloat16_rows[(int)Combine::max] = bfloat16_extremum_rows<true>;
-  table.bfloat16_columns[(int)Combine::max] = bfloat16_extremum_columns<true>;
-  table.bfloat16_rows[(int)Combine::min] = bfloat16_extremum_rows<false>;
-  table.bfloat16_columns[(int)Combine::min] = bfloat16_extremum_columns<false>;
 }
 constexpr ReduceTable make_table() {
   ReduceTable table = {};
-  fill_floating<float>(table, ReduceType::f32);
-  fill_floating<double>(table, ReduceType::f64);
+  fill_floating<float, ReduceType::f32>(table);
+  fill_floating<double, ReduceType::f64>(table);
   fill_bfloat16(table);
   table.few_rows[0] = few_rows<false>;
   table.few_rows[1] = few_rows<true>;
-  fill_extrema<int64_t>(table, ReduceType::i64);
-  fill_extrema<uint64_t>(table, ReduceType::u64);
-  fill_wide(table, ReduceType::i64);
-  fill_wide(table, ReduceType::u64);
-  fill_narrow<std::int32_t>(table, ReduceType::i32);
-  fill_narrow<std::uint32_t>(table, ReduceType::u32);
-  fill_narrow<std::int16_t>(table, ReduceType::i16);
-  fill_narrow<std::uint16_t>(table, ReduceType::u16);
-  fill_narrow<std::int8_t>(table, ReduceType::i8);
-  fill_narrow<uint8_t>(table, ReduceType::u8);
-  fill_extrema<uint8_t>(table, ReduceType::truth);
-  table.rows[(int)Combine::max][(int)ReduceType::truth] = truth_rows<Max<uint8_t>>;
-  table.rows[(int)Combine::min][(int)ReduceType::truth] = truth_rows<Min<uint8_t>>;
+  fill_all<int64_t, ReduceType::i64>(table);
+  fill_all<uint64_t, ReduceType::u64>(table);
+  fill_all<std::int32_t, ReduceType::i32>(table);
+  fill_all<std::uint32_t, ReduceType::u32>(table);
+  fill_all<std::int16_t, ReduceType::i16>(table);
+  fill_all<std::uint16_t, ReduceType::u16>(table);
+  fill_all<std::int8_t, ReduceType::i8>(table);
+  fill_all<uint8_t, ReduceType::u8>(table);
+  fill_all<uint8_t, ReduceType::truth>(table);
   return table;
 }
 

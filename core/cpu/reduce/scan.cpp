@@ -339,21 +339,46 @@ const char* refuses_narrow(const Call& call) {
 
 void register_scan_kernels() {
   static constexpr char kHelp[] = "in vectors, float32 in double; rows of sums also by pieces";
-  add_kernel<ScanProblem>("running_sum", kHelp, refuses, set_up<ScanKind::sum>, bind, nullptr, run,
-                          1);
-  add_kernel<ScanProblem>("running_product", kHelp, refuses, set_up<ScanKind::product>, bind,
-                          nullptr, run, 1);
-  add_kernel<ScanProblem>("running_log_sum", kHelp, refuses, set_up<ScanKind::log_sum>, bind,
-                          nullptr, run, 1);
+  add_kernel<ScanProblem>("running_sum", kHelp,
+                          {.refuses = refuses,
+                           .set_up = set_up<ScanKind::sum>,
+                           .bind = bind,
+                           .run = run,
+                           .contiguous = 1});
+  add_kernel<ScanProblem>("running_product", kHelp,
+                          {.refuses = refuses,
+                           .set_up = set_up<ScanKind::product>,
+                           .bind = bind,
+                           .run = run,
+                           .contiguous = 1});
+  add_kernel<ScanProblem>("running_log_sum", kHelp,
+                          {.refuses = refuses,
+                           .set_up = set_up<ScanKind::log_sum>,
+                           .bind = bind,
+                           .run = run,
+                           .contiguous = 1});
   add_kernel<RecurrenceProblem>("linear_recurrence", "one after the other, columns in vectors",
-                                refuses_narrow, set_up_recurrence, bind_recurrence, nullptr,
-                                run_recurrence, 3);
+                                {.refuses = refuses_narrow,
+                                 .set_up = set_up_recurrence,
+                                 .bind = bind_recurrence,
+                                 .run = run_recurrence,
+                                 .contiguous = 3});
   static constexpr char kExtremes[] =
       "one after the other, shared between threads by rows or columns";
-  add_kernel<ExtremesProblem>("cummax", kExtremes, refuses_narrow, set_up_extremes<true>,
-                              bind_extremes, nullptr, run_extremes, 1, "sequential");
-  add_kernel<ExtremesProblem>("cummin", kExtremes, refuses_narrow, set_up_extremes<false>,
-                              bind_extremes, nullptr, run_extremes, 1, "sequential");
+  add_kernel<ExtremesProblem>("cummax", kExtremes,
+                              {.refuses = refuses_narrow,
+                               .set_up = set_up_extremes<true>,
+                               .bind = bind_extremes,
+                               .run = run_extremes,
+                               .contiguous = 1,
+                               .name = "sequential"});
+  add_kernel<ExtremesProblem>("cummin", kExtremes,
+                              {.refuses = refuses_narrow,
+                               .set_up = set_up_extremes<false>,
+                               .bind = bind_extremes,
+                               .run = run_extremes,
+                               .contiguous = 1,
+                               .name = "sequential"});
 }
 
 }  // namespace tw

@@ -2,6 +2,7 @@
 #pragma once
 #include "core/cpu/simd/bfloat16.h"
 #include "core/cpu/math/basic.h"
+#include "core/problems/reduce.h"
 
 namespace tw::TW_ISA_NAME {
 namespace {
@@ -48,23 +49,26 @@ template <class T, class S> TW_INLINE Vec<T> load_as(Products<S> p, int count) {
   return load_as<T>(p.x, count) * load_as<T>(p.y, count);
 }
 
+// What formulas of terms are made of, for one number as for vectors of them.
+template <class T> TW_INLINE T where(bool c, T a, std::type_identity_t<T> b) { return c ? a : b; }
+template <class T>
+  requires std::is_arithmetic_v<T>
+TW_INLINE T abs(T x) {
+  return x < 0 ? -x : x;
+}
 // What of an element is combined.
 struct Itself {
   template <class V> TW_INLINE V operator()(V x) const { return x; }
 };
-struct Number {  // NaN counts as 0
-  template <class T> TW_INLINE T operator()(T x) const { return x == x ? x : 0; }
-  template <class T> TW_INLINE Vec<T> operator()(Vec<T> x) const {
-    return where(x == x, x, Vec<T>((T)0));
-  }
-};
-struct Magnitude {
-  template <class T> TW_INLINE T operator()(T x) const { return x < 0 ? -x : x; }
-  template <class T> TW_INLINE Vec<T> operator()(Vec<T> x) const { return abs(x); }
-};
-struct Square {
-  template <class V> TW_INLINE V operator()(V x) const { return x * x; }
-};
+template <ReduceOp op> struct Term;
+#define TW_COMBINATION(name, join, keeps, term, whole)                    \
+  template <> struct Term<ReduceOp::name> {                               \
+    template <class V> TW_INLINE V operator()(V x) const { return term; } \
+  };
+#include "core/problems/combinations.inc"
+template <ReduceOp op> using TermOf = std::conditional_t<is_of_elements(op), Itself, Term<op>>;
+using Square = TermOf<ReduceOp::squares>;
+
 template <class T> struct SquaredDistance {
   Vec<T> centre;
   TW_INLINE Vec<T> operator()(Vec<T> x) const {

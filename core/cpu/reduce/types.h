@@ -8,37 +8,14 @@
 
 namespace tw {
 
-inline bool is_logic(ReduceOp op) { return op == ReduceOp::any || op == ReduceOp::all; }
-inline bool is_additive(ReduceOp op) {
-  return op == ReduceOp::sum || op == ReduceOp::prod || op >= ReduceOp::numbers;
-}
-
-inline Combine combine_of(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::sum: return Combine::sum;
-    case ReduceOp::prod: return Combine::prod;
-    case ReduceOp::numbers: return Combine::numbers;
-    case ReduceOp::magnitudes: return Combine::magnitudes;
-    case ReduceOp::squares: return Combine::squares;
-    case ReduceOp::max:
-    case ReduceOp::argmax:
-    case ReduceOp::any: return Combine::max;
-    default: return Combine::min;
-  }
-}
-
-// What accumulators are joined by.
-inline Combine joining(Combine combine) {
-  return combine >= Combine::numbers ? Combine::sum : combine;
-}
-
 inline ReduceType type_of(ReduceOp op, DType in, DType out) {
   if (is_logic(op) || (is_bool(in) && !is_additive(op))) return ReduceType::truth;
   if (is_additive(op) && (in == DType::float64 || out == DType::float64)) return ReduceType::f64;
   if (in == DType::float64) return ReduceType::f64;
   if (is_floating(in)) return ReduceType::f32;
   if (is_additive(op) && is_floating(out)) return ReduceType::f64;
-  if (op == ReduceOp::prod) return is_unsigned_int(in) ? ReduceType::u64 : ReduceType::i64;
+  if (join_of(op) == ReduceJoin::product)
+    return is_unsigned_int(in) ? ReduceType::u64 : ReduceType::i64;
   switch (in) {
     case DType::int8: return ReduceType::i8;
     case DType::int16: return ReduceType::i16;
@@ -72,13 +49,13 @@ inline void fill_elements(DType dtype, std::int64_t n, void* acc, double value) 
 }
 // Extrema start from the end of the type's range; that of floating types is an infinity.
 inline void fill_identity(ReduceOp op, DType dtype, std::int64_t n, void* acc) {
-  const Combine combine = joining(combine_of(op));
-  if (combine == Combine::sum) {
+  const ReduceJoin join = join_of(op);
+  if (join == ReduceJoin::sum) {
     std::memset(acc, 0, static_cast<std::size_t>(n) * size_of(dtype));
     return;
   }
-  if (combine == Combine::prod) return fill_elements(dtype, n, acc, 1);
-  const bool largest = combine == Combine::max;
+  if (join == ReduceJoin::product) return fill_elements(dtype, n, acc, 1);
+  const bool largest = takes_larger(op);
   if (is_floating(dtype))
     return fill_elements(dtype, n, acc, largest ? -__builtin_inf() : __builtin_inf());
   if (is_bool(dtype)) return fill_elements(dtype, n, acc, largest ? 0 : 1);

@@ -319,15 +319,28 @@ double cache_cost_ns(const void* problem) {
 }  // namespace
 
 void register_attention_kernels() {
-  add_kernel<Problem>("attention", "scores of a block of queries and keys stay in cache", refuses,
-                      set_up, bind_forward, cost_ns<2>, run_forward)
+  add_kernel<Problem>("attention", "scores of a block of queries and keys stay in cache",
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind_forward,
+                       .cost_ns = cost_ns<2>,
+                       .run = run_forward})
       .copies = copies;
   add_kernel<Problem>("attention_backward", "weights again from the log-sums, a block at a time",
-                      refuses, set_up, bind_backward, cost_ns<5>, run_backward, 3 << 4)
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind_backward,
+                       .cost_ns = cost_ns<5>,
+                       .run = run_backward,
+                       .contiguous = 3 << 4})
       .copies = copies;
   add_kernel<CacheProblem>("attend_with_cache",
                            "few rows appended in place; keys and values read where they lie",
-                           refuses_cache, set_up_cache, bind_cache, cache_cost_ns, run_cache)
+                           {.refuses = refuses_cache,
+                            .set_up = set_up_cache,
+                            .bind = bind_cache,
+                            .cost_ns = cache_cost_ns,
+                            .run = run_cache})
       .copies = copies_of_cache;
 }
 

@@ -173,40 +173,53 @@ constexpr char kHelp[] = "logarithms of sums of paths, a sequence a thread";
 }  // namespace
 
 void register_ctc_kernels() {
-  add_kernel<TargetsProblem>(
-      "ctc_targets", "one after the other", nullptr,
-      [](const Call& call, void* problem) {
-        *static_cast<TargetsProblem*>(problem) = {call.in[0].size(0),
-                                                  call.in[0].size(1),
-                                                  call.attributes[0],
-                                                  call.attributes[1],
-                                                  call.attributes[2],
-                                                  nullptr,
-                                                  nullptr,
-                                                  nullptr,
-                                                  nullptr};
-      },
-      [](void* problem, void* const* at) {
-        auto& p = *static_cast<TargetsProblem*>(problem);
-        p.targets = static_cast<const int64_t*>(at[0]);
-        p.input_lengths = static_cast<const int64_t*>(at[1]);
-        p.target_lengths = static_cast<const int64_t*>(at[2]);
-        p.y = static_cast<int64_t*>(at[3]);
-      },
-      nullptr, run_targets, 7);
+  add_kernel<TargetsProblem>("ctc_targets", "one after the other",
+                             {.set_up =
+                                  [](const Call& call, void* problem) {
+                                    *static_cast<TargetsProblem*>(problem) = {call.in[0].size(0),
+                                                                              call.in[0].size(1),
+                                                                              call.attributes[0],
+                                                                              call.attributes[1],
+                                                                              call.attributes[2],
+                                                                              nullptr,
+                                                                              nullptr,
+                                                                              nullptr,
+                                                                              nullptr};
+                                  },
+                              .bind =
+                                  [](void* problem, void* const* at) {
+                                    auto& p = *static_cast<TargetsProblem*>(problem);
+                                    p.targets = static_cast<const int64_t*>(at[0]);
+                                    p.input_lengths = static_cast<const int64_t*>(at[1]);
+                                    p.target_lengths = static_cast<const int64_t*>(at[2]);
+                                    p.y = static_cast<int64_t*>(at[3]);
+                                  },
+                              .run = run_targets,
+                              .contiguous = 7});
   add_kernel<PathsProblem>(
-      "ctc_terms", kHelp, refuses<0>, set_up<0>,
-      [](void* problem, void* const* at) { bind_inputs(*static_cast<PathsProblem*>(problem), at); },
-      cost_ns, run_paths<losses_of<float>, losses_of<double>>, 15, "trellis");
-  add_kernel<PathsProblem>(
-      "ctc_terms_backward", kHelp, refuses<1>, set_up<1>,
-      [](void* problem, void* const* at) {
-        auto& p = *static_cast<PathsProblem*>(problem);
-        p.g = at[0];
-        bind_inputs(p, at + 1);
-        p.dx = at[7];
-      },
-      cost_ns, run_paths<gradients_of<float>, gradients_of<double>>, 127, "trellis");
+      "ctc_terms", kHelp,
+      {.refuses = refuses<0>,
+       .set_up = set_up<0>,
+       .bind = [](void* problem,
+                  void* const* at) { bind_inputs(*static_cast<PathsProblem*>(problem), at); },
+       .cost_ns = cost_ns,
+       .run = run_paths<losses_of<float>, losses_of<double>>,
+       .contiguous = 15,
+       .name = "trellis"});
+  add_kernel<PathsProblem>("ctc_terms_backward", kHelp,
+                           {.refuses = refuses<1>,
+                            .set_up = set_up<1>,
+                            .bind =
+                                [](void* problem, void* const* at) {
+                                  auto& p = *static_cast<PathsProblem*>(problem);
+                                  p.g = at[0];
+                                  bind_inputs(p, at + 1);
+                                  p.dx = at[7];
+                                },
+                            .cost_ns = cost_ns,
+                            .run = run_paths<gradients_of<float>, gradients_of<double>>,
+                            .contiguous = 127,
+                            .name = "trellis"});
 }
 
 }  // namespace tw

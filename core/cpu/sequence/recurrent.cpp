@@ -174,13 +174,21 @@ void register_recurrent_kernels() {
   add_kernel<RecurrentProblem>("recurrent_steps",
                                "products of some inputs, then a step at a time of the states, and "
                                "the cells on what is in cache",
-                               refuses, set_up_forward, bind_forward, cost_ns,
-                               run<recurrent_forward>, 0x7f);
+                               {.refuses = refuses,
+                                .set_up = set_up_forward,
+                                .bind = bind_forward,
+                                .cost_ns = cost_ns,
+                                .run = run<recurrent_forward>,
+                                .contiguous = 0x7f});
   add_kernel<RecurrentProblem>("recurrent_gradients",
                                "backwards a step at a time the cells and the product that leads to "
                                "the one before; of some steps together the weights' products",
-                               refuses, set_up_backward, bind_backward, cost_ns,
-                               run<recurrent_backward>, 0x7ff);
+                               {.refuses = refuses,
+                                .set_up = set_up_backward,
+                                .bind = bind_backward,
+                                .cost_ns = cost_ns,
+                                .run = run<recurrent_backward>,
+                                .contiguous = 0x7ff});
 }
 
 }  // namespace tw

@@ -3,15 +3,9 @@
 #include <cstdint>
 
 #include "core/base/dtype.h"
+#include "core/problems/attribute_values.h"
 
 namespace tw {
-
-enum class RecurrentCell : std::uint8_t { rnn_tanh, rnn_relu, lstm, gru };
-
-// Blocks of `hidden` numbers: of a step's input products, and of what is kept for the gradient.
-// LSTM: input, forget, cell and output gate. GRU: reset, update and new gate, and behind them what
-// the reset gate multiplies.
-inline constexpr int kCellGates[] = {1, 1, 4, 3}, kCellKept[] = {0, 0, 4, 4};
 
 // All arrays are row-major: (steps, batch, blocks * hidden), states (batch, hidden).
 struct RecurrentProblem {

@@ -7,8 +7,8 @@
 
 namespace tw {
 
-inline int gates_of(const RecurrentProblem& p) { return kCellGates[static_cast<int>(p.cell)]; }
-inline int kept_of(const RecurrentProblem& p) { return kCellKept[static_cast<int>(p.cell)]; }
+inline int gates_of(const RecurrentProblem& p) { return gates_of(p.cell); }
+inline int kept_of(const RecurrentProblem& p) { return kept_of(p.cell); }
 // The place of the step that is `index`-th to run.
 inline std::int64_t step_at(const RecurrentProblem& p, std::int64_t index) {
   return p.reverse ? p.steps - 1 - index : index;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <numeric>
 
+#include "core/cuda/convolution/convolution_parameters.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
 #include "core/cuda/gpu/rates.h"
@@ -14,11 +15,10 @@ namespace {
 
 using std::int64_t;
 
-// ---- the parameter of cuda/convolution/convolution.cuh ----
+// ---- the parameter ----
 
-struct Divisor {
-  std::uint32_t factor, shift;
-};
+using Parameter = ConvolutionOf<void>;
+
 // Of an axis without places nothing is divided.
 Divisor divisor_of(int64_t by) {
   if (by <= 1) return {0, 0};
@@ -26,23 +26,6 @@ Divisor divisor_of(int64_t by) {
   const std::uint64_t over = (std::uint64_t{1} << shift) - static_cast<std::uint64_t>(by);
   return {static_cast<std::uint32_t>((over << 32) / static_cast<std::uint64_t>(by) + 1), shift};
 }
-
-struct Walk {
-  int64_t count, size[3];
-  Divisor by[3];
-  int64_t outer, first[3], scale[3];
-  int64_t other_outer, other_first, other_scale[3];
-};
-constexpr int kPhases = 4;
-struct Parameter {
-  const void *left, *right, *bias;
-  void *result, *partial;
-  int64_t results, channels, rows;
-  int64_t left_row, result_row, left_group, right_group, result_group;
-  int64_t bounds[3], steps[3];
-  int64_t pieces, terms;
-  Walk columns[kPhases], along[kPhases];
-};
 
 struct Steps {
   int64_t of[3];
@@ -186,7 +169,6 @@ void launch_phases(const ConvolutionProblem& p, Parameter& parameter, Function k
     grid.blocks[0] = static_cast<unsigned>(divide_up(parameter.rows, high) * divide_up(most, wide));
     grid.blocks[1] = static_cast<unsigned>(phases * parameter.pieces);
     grid.blocks[2] = static_cast<unsigned>(p.groups);
-    grid.threads = 256;
     grid.shared_bytes = shared;
     Gpu::current().launch(kernel, grid, &parameter);
   }
@@ -207,7 +189,7 @@ constexpr char kNaive[] = "convolution_naive", kImplicit[] = "convolution_implic
 void run_naive(const void* problem) {
   const ConvolutionProblem& p = problem_of(problem);
   Parameter parameter = parameter_of(p);
-  launch_phases(p, parameter, general_kernel(p, kNaive), 1, 256, 0);
+  launch_phases(p, parameter, general_kernel(p, kNaive), 1, kBlockThreads, 0);
 }
 
 // ---- implicit ----
@@ -275,18 +257,15 @@ void run_blocks(const ConvolutionProblem& p, const Pieces& pieces) {
            define("TW_HIGH", std::to_string(block.high)) +
            define("TW_WIDE", std::to_string(block.wide)) + define("TW_LINES", lines ? "1" : "0");
   });
-  constexpr unsigned depth = 8, stages = 4, gaps = 2 * 4;
-  const unsigned place = axes == 3 ? 32 : 16, wide = static_cast<unsigned>(block.wide);
-  const unsigned shared = stages * depth * (static_cast<unsigned>(block.high) + wide + gaps) *
-                              static_cast<unsigned>(size_of(p.dtype)) +
-                          place * (stages * depth + wide);
+  const auto shared = static_cast<unsigned>(
+      convolution_shared_bytes(block.high, block.wide, axes, static_cast<int>(size_of(p.dtype))));
   Parameter parameter = parameter_of(p);
   parameter.pieces = pieces.count, parameter.terms = pieces.terms;
   if (pieces.count == 1) return launch_phases(p, parameter, kernel, block.high, block.wide, shared);
   const Room partial(pieces.count * parameter.results * static_cast<int64_t>(size_of(p.dtype)));
   parameter.partial = partial.at();
   launch_phases(p, parameter, kernel, block.high, block.wide, shared);
-  Gpu::current().launch(general_kernel(p, kJoin), grid_for(parameter.results, 256), &parameter);
+  Gpu::current().launch(general_kernel(p, kJoin), grid_for(parameter.results), &parameter);
 }
 void run_implicit(const void* problem) {
   const ConvolutionProblem& p = problem_of(problem);
@@ -326,7 +305,7 @@ bool cuts_by_rows(const void* problem) {
 // Finding an element costs about as much as its product.
 double naive_ns(const void* problem) {
   const ConvolutionProblem& p = problem_of(problem);
-  return block_ns(p, {4, 1, 256, rates().naive / 2 / rates().registers_small}, 1);
+  return block_ns(p, {4, 1, kBlockThreads, rates().naive / 2 / rates().registers_small}, 1);
 }
 double implicit_ns(const void* problem) {
   const ConvolutionProblem& p = problem_of(problem);
@@ -380,15 +359,32 @@ constexpr Lowering kLowerings[] = {lowering<ConvolutionPart::forward>(),
 
 void register_convolution_kernels() {
   for (const char* op : kConvolutionOps) {
-    register_kernel(new Kernel{op, "naive", "cuda", Precision::ieee, "one thread an element",
-                               fits_grid, naive_ns, run_naive});
-    register_kernel(new Kernel{op, "implicit", "cuda", Precision::ieee,
-                               "tiles of a product; elements are found where they lie", fits_blocks,
-                               implicit_ns, run_implicit});
-    register_kernel(new Kernel{op, "pieces", "cuda", Precision::ieee,
-                               "implicit, with terms in pieces that are added up at the end",
-                               fits_blocks, pieces_ns, run_pieces, nullptr, nullptr, true,
-                               cuts_by_rows});
+    register_kernel(new Kernel{.op = op,
+                               .name = "naive",
+                               .device = "cuda",
+                               .precision = Precision::ieee,
+                               .help = "one thread an element",
+                               .accepts = fits_grid,
+                               .cost_ns = naive_ns,
+                               .run = run_naive});
+    register_kernel(new Kernel{.op = op,
+                               .name = "implicit",
+                               .device = "cuda",
+                               .precision = Precision::ieee,
+                               .help = "tiles of a product; elements are found where they lie",
+                               .accepts = fits_blocks,
+                               .cost_ns = implicit_ns,
+                               .run = run_implicit});
+    register_kernel(
+        new Kernel{.op = op,
+                   .name = "pieces",
+                   .device = "cuda",
+                   .precision = Precision::ieee,
+                   .help = "implicit, with terms in pieces that are added up at the end",
+                   .accepts = fits_blocks,
+                   .cost_ns = pieces_ns,
+                   .run = run_pieces,
+                   .depends_on_batch = cuts_by_rows});
   }
   for (const Lowering& each : kLowerings) register_lowering(&each);
 }

@@ -14,43 +14,21 @@
 // along k lie together in `right`, 0: along j).
 #include "register_tile.cuh"
 #include "tensor_core.cuh"
+#include "convolution_parameters.h"
 using T = TW_TYPE;
+using Convolution = ConvolutionOf<T>;
 
-// n / d is a multiplication and a shift for 0 <= n < 2^31 (T. Granlund, P. Montgomery, 1994).
-struct Divisor {
-  uint32_t factor, shift;
-};
 TW_DEVICE int32_t divide(int32_t n, const Divisor& d) {
   return int32_t((uint32_t(uint64_t(uint32_t(n)) * d.factor >> 32) + uint32_t(n)) >> d.shift);
 }
 
-// How an index, row-major over (outer, three axes), becomes a place in `right`, and in the other
-// array that it leads to: k in `left`, j in the result.
-struct Walk {
-  int64_t count, size[3];
-  Divisor by[3];
-  // In `right`: a step of outer, and of an axis the coordinate first + c * scale.
-  int64_t outer, first[3], scale[3];
-  int64_t other_outer, other_first, other_scale[3];
-};
-constexpr int kPhases = 4;
-struct Convolution {
-  const T *left, *right, *bias;
-  T *result, *partial;  // partial: the sums of pieces of k, each as large as the result
-  int64_t results, channels, rows;
-  int64_t left_row, result_row, left_group, right_group, result_group;
-  int64_t bounds[3], steps[3];  // of `right`
-  int64_t pieces, terms;        // so many of k each
-  Walk columns[kPhases], along[kPhases];
-};
-
 #ifndef TW_HIGH
 // ---- Rung 1, naive: one thread an element of the result ----
 
-TW_KERNEL(convolution_naive, Convolution, 256) {
+TW_KERNEL(convolution_naive, Convolution, kBlockThreads) {
   const Walk &columns = p.columns[blockIdx.y], &along = p.along[blockIdx.y];
   const int64_t g = blockIdx.z, i = blockIdx.x % p.rows;
-  const int64_t j = blockIdx.x / p.rows * 256 + threadIdx.x;
+  const int64_t j = blockIdx.x / p.rows * kBlockThreads + threadIdx.x;
   if (j >= columns.count) return;
   int64_t rest = j, from[3], to = g * p.result_group + i * p.result_row + columns.other_first;
 #pragma unroll
@@ -89,9 +67,9 @@ TW_KERNEL(convolution_naive, Convolution, 256) {
 }
 
 // The sums of pieces become the result, in the order of the pieces.
-TW_KERNEL(convolution_join, Convolution, 256) {
-  const int64_t step = int64_t(gridDim.x) * 256;
-  for (int64_t e = int64_t(blockIdx.x) * 256 + threadIdx.x; e < p.results; e += step) {
+TW_KERNEL(convolution_join, Convolution, kBlockThreads) {
+  const int64_t step = int64_t(gridDim.x) * kBlockThreads;
+  for (int64_t e = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x; e < p.results; e += step) {
     T sum = p.partial[e];
     for (int64_t piece = 1; piece < p.pieces; ++piece) sum += p.partial[piece * p.results + e];
     if (p.bias) sum += p.bias[e / p.result_row % p.channels];
@@ -102,13 +80,10 @@ TW_KERNEL(convolution_join, Convolution, 256) {
 #else
 // ---- Rung 2, implicit: the tiles of a product in registers; the unfolded image never exists ----
 
-constexpr int kDepth = 8, kStages = 4, kGap = 4;  // the gap keeps rows on different banks
-constexpr int kNowhere = -(1 << 30);              // a coordinate that no sum brings inside
+constexpr int kDepth = kConvolutionDepth, kStages = kConvolutionStages, kGap = kConvolutionGap;
+constexpr int kNowhere = -(1 << 30);  // a coordinate that no sum brings inside
 
-// Where an index leads to, ready to be added up with the other index's.
-struct alignas(16) Place {
-  int32_t other, offset, at[TW_AXES];
-};
+using Place = ConvolutionPlace<TW_AXES>;
 TW_DEVICE Place place_of(const Convolution& p, const Walk& walk, int32_t index) {
   Place place;
   place.other = int32_t(walk.other_first), place.offset = 0;
@@ -137,11 +112,12 @@ struct Tiles {
   T a[kStages][kDepth][TW_HIGH + kGap], b[kStages][kDepth][TW_WIDE + kGap];
   Place along[kStages][kDepth], columns[TW_WIDE];
 };
+static_assert(sizeof(Tiles) == convolution_shared_bytes(TW_HIGH, TW_WIDE, TW_AXES, sizeof(T)));
 struct alignas(16) Four {
   T at[4];
 };
 
-TW_KERNEL(convolution_implicit, Convolution, 256) {
+TW_KERNEL(convolution_implicit, Convolution, kBlockThreads) {
   TW_DYNAMIC_SHARED(Tiles, tiles);
   const int tall = int((p.rows + TW_HIGH - 1) / TW_HIGH);
   const int i0 = int(blockIdx.x) % tall * TW_HIGH, j0 = int(blockIdx.x) / tall * TW_WIDE;
@@ -171,7 +147,7 @@ TW_KERNEL(convolution_implicit, Convolution, 256) {
   __syncthreads();
 
   // What a thread copies of `left`: term thread % kDepth of some rows.
-  constexpr int kRowsApart = 256 / kDepth, kRows = (TW_HIGH + kRowsApart - 1) / kRowsApart;
+  constexpr int kRowsApart = kBlockThreads / kDepth, kRows = (TW_HIGH + kRowsApart - 1) / kRowsApart;
   const int term = thread % kDepth, line = thread / kDepth;
   int32_t row_at[kRows];
 #pragma unroll
@@ -181,7 +157,7 @@ TW_KERNEL(convolution_implicit, Convolution, 256) {
         int32_t(blockIdx.z * p.left_group) + (i < rows ? i : rows - 1) * int32_t(p.left_row);
   }
   // Of `right`: along k as of `left`, or some terms of one column.
-  constexpr int kTermsApart = 256 / TW_WIDE, kColumns = TW_WIDE * kDepth / 256;
+  constexpr int kTermsApart = kBlockThreads / TW_WIDE, kColumns = TW_WIDE * kDepth / kBlockThreads;
   const Place mine = tiles->columns[thread % TW_WIDE];
 
   const int inner0 = TW_LINES ? term : thread / TW_WIDE;

@@ -3,6 +3,8 @@
 #include <new>
 
 #include "core/cuda/gpu/families.h"
+#include "core/cuda/convolution/resample_parameters.h"
+#include "core/cuda/convolution/taps_parameters.h"
 #include "core/cuda/gpu/add_kernel.h"
 
 namespace tw::cuda {
@@ -15,39 +17,26 @@ const char* refuses(const Call& call) { return refuses_narrow(call.in[0].dtype);
 
 // ---- sizes ----
 
-enum Method : Attribute { kNearest, kNearestExact, kLinear, kCubic };
-
-// The parameter of core/cuda/convolution/resample.cuh.
-struct Axis {
-  int64_t from, to, taps;
-  double scale;
-  std::int32_t* first;
-  void* weights;
-};
-struct Resample {
-  int64_t count;
-  Axis axes[3];
-  int64_t align_corners, antialias;
-  const void* x;
-  void* y;
-};
+using Method = ResampleMethod;
+using Axis = ResampledAxis<void>;
+using Resample = ResampleOf<void>;
 struct Problem {
   Resample parameter;
   DType dtype;
-  Attribute method;
+  Method method;
   bool transposed;
 };
 
 // Elements that a row of the band matrix has at most, and its step in elements of the image.
 void finish(Axis& a, const Problem& p) {
   a.taps = 1;
-  if (p.method < kLinear) return;
+  if (p.method < Method::linear) return;
   const auto from = static_cast<double>(a.from), to = static_cast<double>(a.to);
   if (p.parameter.align_corners)
     a.scale = a.to > 1 ? (from - 1) / (to - 1) : 0;
   else if (a.scale == 0)
     a.scale = from / to;
-  const double reach = p.method == kCubic ? 2 : 1;
+  const double reach = p.method == Method::cubic ? 2 : 1;
   if (p.parameter.antialias)
     a.taps = 2 * static_cast<int64_t>(std::ceil(reach * std::max(a.scale, 1.0))) + 1;
   else
@@ -60,7 +49,7 @@ void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   const List image = call.attributes.list(0), size = call.attributes.list(1);
   p.dtype = x.dtype;
-  p.method = call.attributes[2];
+  p.method = static_cast<Method>(call.attributes[2]);
   p.transposed = call.attributes.flag(8);
   p.parameter.align_corners = call.attributes.flag(3);
   p.parameter.antialias = call.attributes.flag(4);
@@ -86,7 +75,8 @@ Function resample_kernel(const Problem& p, const char* kernel) {
   const std::uint64_t key =
       static_cast<std::uint64_t>(p.dtype) * 4 + static_cast<std::uint64_t>(p.method);
   return kernel_of(kernel, key, "resample.cuh", kernel, [&] {
-    return define("TW_TYPE", type_name(p.dtype)) + define("TW_METHOD", std::to_string(p.method));
+    return define("TW_TYPE", type_name(p.dtype)) +
+           define("TW_METHOD", std::to_string(static_cast<int>(p.method)));
   });
 }
 void run(const void* problem) {
@@ -108,22 +98,14 @@ void run(const void* problem) {
     at += a.to * 4;
   }
   Grid grid;
-  grid.threads = 256;
-  grid.blocks[0] = static_cast<unsigned>(divide_up(rows, 256));
+  grid.blocks[0] = static_cast<unsigned>(divide_up(rows, kBlockThreads));
   gpu.launch(resample_kernel(p, kBands), grid, &q);
-  gpu.launch(resample_kernel(p, p.transposed ? kTransposed : kResample), grid_for(q.count, 256),
-             &q);
+  gpu.launch(resample_kernel(p, p.transposed ? kTransposed : kResample), grid_for(q.count), &q);
 }
 
 // ---- sums at places ----
 
-// The parameter of core/cuda/convolution/taps.cuh.
-struct Taps {
-  int64_t batch, channels, size, taps, points;
-  const void *first, *second;
-  const std::int32_t* places;
-  void* made;
-};
+using Taps = TapsOf<void>;
 struct TapsProblem {
   Taps parameter;
   DType dtype;
@@ -150,11 +132,10 @@ template <const char* kernel> void run_taps(const void* problem) {
                                   : kernel == kMultiply ? q.taps * q.points
                                                         : q.channels * q.size);
   if (made == 0) return;
-  Grid grid = grid_for(made, 256);
+  Grid grid = grid_for(made);
   if (kernel == kSpread) {
-    constexpr int64_t channels = 8;  // kChannels
-    grid.blocks[0] = static_cast<unsigned>(divide_up(q.size, 256));
-    grid.blocks[1] = static_cast<unsigned>(divide_up(q.channels, channels));
+    grid.blocks[0] = static_cast<unsigned>(divide_up(q.size, kBlockThreads));
+    grid.blocks[1] = static_cast<unsigned>(divide_up(q.channels, kSpreadChannels));
     grid.blocks[2] = static_cast<unsigned>(q.batch);
   }
   Gpu::current().launch(kernel_of(kernel, static_cast<std::uint64_t>(p.dtype), "taps.cuh", kernel,
@@ -162,15 +143,21 @@ template <const char* kernel> void run_taps(const void* problem) {
                         grid, &q);
 }
 template <const char* kernel> void add_taps(const char* help, void (*set_up)(const Call&, void*)) {
-  add_kernel<TapsProblem>(kernel, help, refuses, set_up, bind_taps, run_taps<kernel>, 7,
-                          "neighbours");
+  add_kernel<TapsProblem>(kernel, help,
+                          {.refuses = refuses,
+                           .set_up = set_up,
+                           .bind = bind_taps,
+                           .run = run_taps<kernel>,
+                           .contiguous = 7,
+                           .name = "neighbours"});
 }
 
 }  // namespace
 
 void register_resample_kernels() {
-  add_kernel<Problem>("resample_axes", "bands first, then an element a thread by all axes", refuses,
-                      set_up, bind, run, 1);
+  add_kernel<Problem>(
+      "resample_axes", "bands first, then an element a thread by all axes",
+      {.refuses = refuses, .set_up = set_up, .bind = bind, .run = run, .contiguous = 1});
   add_taps<kSum>("a point a thread", [](const Call& call, void* problem) {
     set_up_taps(call.out[0], call.in[0], call.in[2], problem);
   });

@@ -1,24 +1,13 @@
 // Images of another size: each axis is a band matrix, a few neighbouring elements for each element
 // of the result. A small launch makes the bands, one sums by all axes at once. Settings: TW_TYPE,
-// TW_METHOD (0: nearest, 1: nearest-exact, 2: linear, 3: cubic).
+// TW_METHOD (a ResampleMethod).
 #include "prelude.cuh"
+#include "resample_parameters.h"
 using T = TW_TYPE;
-
-// Row j: weights[t * to + j] for element first[j] + t, all of which exist; first grows with j.
-struct Axis {
-  int64_t from, to, taps;
-  double scale;
-  int32_t* first;
-  T* weights;
-};
-// Of the transpose, y is what the bands start from.
-struct Resample {
-  int64_t count;
-  Axis axes[3];
-  int64_t align_corners, antialias;
-  const T* x;
-  T* y;
-};
+using Axis = ResampledAxis<T>;
+using Resample = ResampleOf<T>;
+using Method = tw::ResampleMethod;
+constexpr Method kMethod = Method(TW_METHOD);
 
 TW_DEVICE float fused(float a, float b, float c) { return ::fmaf(a, b, c); }
 TW_DEVICE double fused(double a, double b, double c) { return ::fma(a, b, c); }
@@ -32,7 +21,7 @@ TW_DEVICE int64_t clamped(int64_t x, int64_t low, int64_t high) {
 TW_DEVICE void nearest_band(const Axis& a, int64_t j) {
   const T scale = a.scale == 0 ? T(a.from) / T(a.to) : T(a.scale);
   double at = T(j) * scale;
-  if (TW_METHOD == 1) {
+  if (kMethod == Method::nearest_exact) {
     const T middle = fused(scale, T(j) + T(0.5), T(-0.5));
     at = double(middle < 0 ? T(0) : middle) + 0.5;
   }
@@ -48,18 +37,18 @@ TW_DEVICE double cubic(double x, double a) {
 
 // Neighbours beyond the ends count as the ends.
 TW_DEVICE void smooth_band(const Resample& p, const Axis& a, int64_t j) {
-  constexpr int reach = TW_METHOD == 3 ? 4 : 2;
+  constexpr int reach = kMethod == Method::cubic ? 4 : 2;
   const int64_t last = a.from - 1;
   double at = p.align_corners ? double(j) * a.scale : (double(j) + 0.5) * a.scale - 0.5;
-  if (TW_METHOD == 2) at = at_least(at, 0);
+  if (kMethod == Method::linear) at = at_least(at, 0);
   const double floor = ::floor(at), low = floor < double(last) ? floor : double(last);
   const double rest = at - low < 0 ? 0 : at - low > 1 ? 1 : at - low;
-  const int64_t begin = int64_t(low) - (TW_METHOD == 3), first = clamped(begin, 0, a.from - a.taps);
+  const int64_t begin = int64_t(low) - (kMethod == Method::cubic), first = clamped(begin, 0, a.from - a.taps);
   double sums[reach] = {};
 #pragma unroll
   for (int t = 0; t < reach; ++t) {
     const double distance = rest - double(begin + t) + low;
-    const double w = TW_METHOD == 3 ? cubic(distance, -0.75) : 1 - ::fabs(distance);
+    const double w = kMethod == Method::cubic ? cubic(distance, -0.75) : 1 - ::fabs(distance);
     const int to = int(clamped(begin + t, 0, last) - first);
 #pragma unroll
     for (int k = 0; k < reach; ++k) sums[k] += k == to ? w : 0;
@@ -73,7 +62,7 @@ TW_DEVICE void smooth_band(const Resample& p, const Axis& a, int64_t j) {
 // The filter is stretched over the elements that one of the result stands for.
 TW_DEVICE void antialiased_band(const Axis& a, int64_t j) {
   const double stretch = at_least(a.scale, 1);
-  const double support = (TW_METHOD == 3 ? 2 : 1) * stretch;
+  const double support = (kMethod == Method::cubic ? 2 : 1) * stretch;
   const double center = a.scale * (double(j) + 0.5);
   const int64_t begin = clamped(int64_t(center - support + 0.5), 0, a.from - 1);
   int64_t past = int64_t(center + support + 0.5);
@@ -82,7 +71,7 @@ TW_DEVICE void antialiased_band(const Axis& a, int64_t j) {
   const int64_t first = begin < a.from - a.taps ? begin : a.from - a.taps;
   const auto weight = [&](int64_t i) {
     const double x = (double(i) - center + 0.5) / stretch;
-    return TW_METHOD == 3 ? cubic(x, -0.5) : at_least(1 - ::fabs(x), 0);
+    return kMethod == Method::cubic ? cubic(x, -0.5) : at_least(1 - ::fabs(x), 0);
   };
   double total = 0;
   for (int64_t i = begin; i < past; ++i) total += weight(i);
@@ -95,13 +84,13 @@ TW_DEVICE void antialiased_band(const Axis& a, int64_t j) {
 }
 
 // A thread a row of any axis.
-TW_KERNEL(resample_bands, Resample, 256) {
-  int64_t j = int64_t(blockIdx.x) * 256 + threadIdx.x;
+TW_KERNEL(resample_bands, Resample, kBlockThreads) {
+  int64_t j = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x;
 #pragma unroll
   for (int axis = 0; axis < 3; ++axis) {
     const Axis& a = p.axes[axis];
     if (j >= 0 && j < a.to) {
-      if (TW_METHOD <= 1)
+      if (kMethod < Method::linear)
         nearest_band(a, j);
       else if (p.antialias)
         antialiased_band(a, j);
@@ -117,10 +106,10 @@ TW_DEVICE void add(T& sum, T weight, T x) {
   if (weight != 0) sum += weight * x;
 }
 
-TW_KERNEL(resample, Resample, 256) {
+TW_KERNEL(resample, Resample, kBlockThreads) {
   const Axis &a = p.axes[0], &b = p.axes[1], &c = p.axes[2];
-  const int64_t step = int64_t(gridDim.x) * 256;
-  for (int64_t i = int64_t(blockIdx.x) * 256 + threadIdx.x; i < p.count; i += step) {
+  const int64_t step = int64_t(gridDim.x) * kBlockThreads;
+  for (int64_t i = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x; i < p.count; i += step) {
     const int64_t w = i % c.to, line = i / c.to, h = line % b.to, slice = line / b.to;
     const int64_t d = slice % a.to, plane = slice / a.to;
     T sum = 0;
@@ -156,10 +145,10 @@ TW_DEVICE T weight_of(const Axis& a, int64_t j, int64_t i) {
   return a.weights[(i - a.first[j]) * a.to + j];
 }
 
-TW_KERNEL(resample_transposed, Resample, 256) {
+TW_KERNEL(resample_transposed, Resample, kBlockThreads) {
   const Axis &a = p.axes[0], &b = p.axes[1], &c = p.axes[2];
-  const int64_t step = int64_t(gridDim.x) * 256;
-  for (int64_t i = int64_t(blockIdx.x) * 256 + threadIdx.x; i < p.count; i += step) {
+  const int64_t step = int64_t(gridDim.x) * kBlockThreads;
+  for (int64_t i = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x; i < p.count; i += step) {
     const int64_t w = i % c.from, line = i / c.from, h = line % b.from, slice = line / b.from;
     const int64_t d = slice % a.from, plane = slice / a.from;
     const Range slices = rows_with(a, d), lines = rows_with(b, h), places = rows_with(c, w);

@@ -2,19 +2,13 @@
 // weights[n, k, i] x[n, c, places[n, k, i]], where a place below 0 stands for none; and the two
 // that make x and weights from the rest. Setting: TW_TYPE.
 #include "prelude.cuh"
+#include "taps_parameters.h"
 using T = TW_TYPE;
+using Taps = TapsOf<T>;
 
-// `first` and `second` in the order of y, x, weights, less what is made. All arrays are row-major.
-struct Taps {
-  int64_t batch, channels, size, taps, points;
-  const T *first, *second;
-  const int32_t* places;
-  T* made;
-};
-
-TW_KERNEL(sum_taps, Taps, 256) {
-  const int64_t all = p.batch * p.channels * p.points, step = int64_t(gridDim.x) * 256;
-  for (int64_t at = int64_t(blockIdx.x) * 256 + threadIdx.x; at < all; at += step) {
+TW_KERNEL(sum_taps, Taps, kBlockThreads) {
+  const int64_t all = p.batch * p.channels * p.points, step = int64_t(gridDim.x) * kBlockThreads;
+  for (int64_t at = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x; at < all; at += step) {
     const int64_t i = at % p.points, plane = at / p.points, n = plane / p.channels;
     T sum = 0;
     for (int64_t k = 0; k < p.taps; ++k) {
@@ -26,9 +20,9 @@ TW_KERNEL(sum_taps, Taps, 256) {
   }
 }
 
-TW_KERNEL(multiply_taps, Taps, 256) {
-  const int64_t all = p.batch * p.taps * p.points, step = int64_t(gridDim.x) * 256;
-  for (int64_t at = int64_t(blockIdx.x) * 256 + threadIdx.x; at < all; at += step) {
+TW_KERNEL(multiply_taps, Taps, kBlockThreads) {
+  const int64_t all = p.batch * p.taps * p.points, step = int64_t(gridDim.x) * kBlockThreads;
+  for (int64_t at = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x; at < all; at += step) {
     const int64_t i = at % p.points, n = at / p.points / p.taps;
     const int32_t place = p.places[at];
     T sum = 0;
@@ -40,20 +34,20 @@ TW_KERNEL(multiply_taps, Taps, 256) {
 
 // A thread has one place of some channels and looks through all taps of the sample, so that what
 // meets in a place is added in one order. Comparing is what takes time: channels share it.
-constexpr int kChannels = 8;
-TW_KERNEL(spread_taps, Taps, 256) {
-  __shared__ int32_t places[256];
-  const int64_t n = blockIdx.z, mine = int64_t(blockIdx.x) * 256 + threadIdx.x;
+constexpr int kChannels = kSpreadChannels;
+TW_KERNEL(spread_taps, Taps, kBlockThreads) {
+  __shared__ int32_t places[kBlockThreads];
+  const int64_t n = blockIdx.z, mine = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x;
   const int64_t channel = int64_t(blockIdx.y) * kChannels, all = p.taps * p.points;
   const int channels = int(p.channels - channel < kChannels ? p.channels - channel : kChannels);
   const T* weights = p.second + n * all;
   const T* y = p.first + (n * p.channels + channel) * p.points;
   T sums[kChannels] = {};
-  for (int64_t first = 0; first < all; first += 256) {
+  for (int64_t first = 0; first < all; first += kBlockThreads) {
     __syncthreads();
     if (first + threadIdx.x < all) places[threadIdx.x] = p.places[n * all + first + threadIdx.x];
     __syncthreads();
-    const int some = all - first < 256 ? int(all - first) : 256;
+    const int some = all - first < kBlockThreads ? int(all - first) : kBlockThreads;
     for (int k = 0; k < some; ++k) {
       if (places[k] != mine) continue;
       const int64_t i = (first + k) % p.points;

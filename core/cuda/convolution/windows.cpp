@@ -2,27 +2,15 @@
 #include <new>
 
 #include "core/cuda/gpu/families.h"
+#include "core/cuda/convolution/windows_parameters.h"
 #include "core/cuda/gpu/add_kernel.h"
 
 namespace tw::cuda {
 
 namespace {
 
-// The parameters of core/cuda/convolution/windows.cuh.
-struct Windows {
-  std::int64_t planes = 1, count = 0;
-  std::int64_t x[3], kernel[3], y[3], stride[3], dilation[3], before[3];
-  std::int64_t indexed = 0, include_padding = 0, divisor = 0;
-  const void* from = nullptr;
-  void* to = nullptr;
-  std::int32_t* indices = nullptr;
-};
-struct Places {
-  std::int64_t planes = 1, size = 1, places = 1;
-  const void* from = nullptr;
-  const std::int32_t* at = nullptr;
-  void* to = nullptr;
-};
+using Windows = WindowsOf<void>;
+using Places = PlacesOf<void>;
 template <class Parameter> struct Problem {
   Parameter parameter;
   DType dtype;
@@ -83,7 +71,7 @@ void launch(const Problem<Parameter>& p, const char* kernel, std::int64_t items)
   const Function function =
       kernel_of(kernel, static_cast<std::uint64_t>(p.dtype), "windows.cuh", kernel,
                 [&] { return define("TW_TYPE", type_name(p.dtype)); });
-  Gpu::current().launch(function, grid_for(items, 256), &p.parameter);
+  Gpu::current().launch(function, grid_for(items), &p.parameter);
 }
 constexpr char kMax[] = "max_windows", kMean[] = "mean_windows", kSpread[] = "spread_windows",
                kUnfold[] = "unfold", kFold[] = "fold", kGather[] = "gather_in_planes",
@@ -120,21 +108,50 @@ constexpr char kHelp[] = "an element of the result a thread";
 }  // namespace
 
 void register_window_kernels() {
-  add_kernel<Problem<Windows>>(kMax, kHelp, refuses, set_up_max, bind_max, run<kMax>, 1);
-  add_kernel<Problem<Windows>>(kMean, kHelp, refuses, set_up_mean, bind, run<kMean>, 1);
-  add_kernel<Problem<Windows>>(kSpread, kHelp, refuses, set_up_mean, bind, run<kSpread>, 1);
-  add_kernel<Problem<Windows>>("windows_to_columns", kHelp, refuses, set_up_columns, bind,
-                               run<kUnfold>, 1);
-  add_kernel<Problem<Windows>>("columns_to_windows", kHelp, refuses, set_up_columns, bind,
-                               run<kFold>, 1);
+  add_kernel<Problem<Windows>>(kMax, kHelp,
+                               {.refuses = refuses,
+                                .set_up = set_up_max,
+                                .bind = bind_max,
+                                .run = run<kMax>,
+                                .contiguous = 1});
+  add_kernel<Problem<Windows>>(kMean, kHelp,
+                               {.refuses = refuses,
+                                .set_up = set_up_mean,
+                                .bind = bind,
+                                .run = run<kMean>,
+                                .contiguous = 1});
+  add_kernel<Problem<Windows>>(kSpread, kHelp,
+                               {.refuses = refuses,
+                                .set_up = set_up_mean,
+                                .bind = bind,
+                                .run = run<kSpread>,
+                                .contiguous = 1});
+  add_kernel<Problem<Windows>>("windows_to_columns", kHelp,
+                               {.refuses = refuses,
+                                .set_up = set_up_columns,
+                                .bind = bind,
+                                .run = run<kUnfold>,
+                                .contiguous = 1});
+  add_kernel<Problem<Windows>>("columns_to_windows", kHelp,
+                               {.refuses = refuses,
+                                .set_up = set_up_columns,
+                                .bind = bind,
+                                .run = run<kFold>,
+                                .contiguous = 1});
   add_kernel<Problem<Places>>(
-      kGather, kHelp, refuses,
-      [](const Call& call, void* problem) { set_up_places(call, call.in[0], problem); },
-      bind_places, run_places<kGather, false>, 3);
+      kGather, kHelp,
+      {.refuses = refuses,
+       .set_up = [](const Call& call, void* problem) { set_up_places(call, call.in[0], problem); },
+       .bind = bind_places,
+       .run = run_places<kGather, false>,
+       .contiguous = 3});
   add_kernel<Problem<Places>>(
-      kScatter, kHelp, refuses,
-      [](const Call& call, void* problem) { set_up_places(call, call.out[0], problem); },
-      bind_places, run_places<kScatter, true>, 3);
+      kScatter, kHelp,
+      {.refuses = refuses,
+       .set_up = [](const Call& call, void* problem) { set_up_places(call, call.out[0], problem); },
+       .bind = bind_places,
+       .run = run_places<kScatter, true>,
+       .contiguous = 3});
 }
 
 }  // namespace tw::cuda

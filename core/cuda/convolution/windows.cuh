@@ -1,22 +1,14 @@
 // Windows of planes of up to three axes: pooling and its gradient, unfold and fold, and elements of
 // planes by their places. Settings: TW_TYPE.
 #include "prelude.cuh"
+#include "windows_parameters.h"
 using T = TW_TYPE;
+using Windows = WindowsOf<T>;
+using Places = PlacesOf<T>;
 
 #define TW_FOR_EACH(i, n)                                                          \
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x,                 \
                tw_step = int64_t(gridDim.x) * blockDim.x; i < (n); i += tw_step)
-
-struct Windows {
-  int64_t planes, count;  // count: elements of the result
-  int64_t x[3], kernel[3], y[3];
-  int64_t stride[3];  // 0: the windows share the axis out (adaptive pooling)
-  int64_t dilation[3], before[3];
-  int64_t indexed, include_padding, divisor;
-  const T* from;
-  T* to;
-  int32_t* indices;
-};
 
 // Elements first, first + dilation, ... below past, of which a mean counts `counted`.
 struct Window {
@@ -50,7 +42,7 @@ TW_DEVICE Place place_in(const int64_t (&sizes)[3], int64_t i) {
 }
 
 // The first of the largest, and the last NaN where there is one.
-TW_KERNEL(max_windows, Windows, 256) {
+TW_KERNEL(max_windows, Windows, kBlockThreads) {
   TW_FOR_EACH(i, p.count) {
     const Place y = place_in(p.y, i);
     Window w[3];
@@ -81,7 +73,7 @@ TW_DEVICE T share(const Windows& p, const Window (&w)[3]) {
   const int64_t counted = p.divisor ? p.divisor : w[0].counted * w[1].counted * w[2].counted;
   return T(1) / T(counted);
 }
-TW_KERNEL(mean_windows, Windows, 256) {
+TW_KERNEL(mean_windows, Windows, kBlockThreads) {
   TW_FOR_EACH(i, p.count) {
     const Place y = place_in(p.y, i);
     Window w[3];
@@ -111,7 +103,7 @@ TW_DEVICE bool holds(const Windows& p, int d, const Window& w, int64_t x) {
   return x >= w.first && x < w.past && (x - w.first) % p.dilation[d] == 0;
 }
 // What each element gets of its windows.
-TW_KERNEL(spread_windows, Windows, 256) {
+TW_KERNEL(spread_windows, Windows, kBlockThreads) {
   TW_FOR_EACH(i, p.count) {
     const Place x = place_in(p.x, i);
     Window h[3];
@@ -141,7 +133,7 @@ TW_DEVICE int64_t under(const Windows& p, const int64_t (&y)[3], const int64_t (
   }
   return at;
 }
-TW_KERNEL(unfold, Windows, 256) {
+TW_KERNEL(unfold, Windows, kBlockThreads) {
   const int64_t size = p.x[0] * p.x[1] * p.x[2];
   TW_FOR_EACH(i, p.count) {
     const Place y = place_in(p.y, i), tap = place_in(p.kernel, y.plane);
@@ -149,7 +141,7 @@ TW_KERNEL(unfold, Windows, 256) {
     p.to[i] = at < 0 ? T(0) : p.from[tap.plane * size + at];
   }
 }
-TW_KERNEL(fold, Windows, 256) {
+TW_KERNEL(fold, Windows, kBlockThreads) {
   const int64_t windows = p.y[0] * p.y[1] * p.y[2];
   const int64_t taps = p.kernel[0] * p.kernel[1] * p.kernel[2];
   TW_FOR_EACH(i, p.count) {
@@ -173,20 +165,14 @@ TW_KERNEL(fold, Windows, 256) {
 
 // ---- elements of planes by their places; negative ones are nowhere ----
 
-struct Places {
-  int64_t planes, size, places;
-  const T* from;
-  const int32_t* at;
-  T* to;
-};
-TW_KERNEL(gather_in_planes, Places, 256) {
+TW_KERNEL(gather_in_planes, Places, kBlockThreads) {
   TW_FOR_EACH(i, p.planes * p.places) {
     const int32_t at = p.at[i];
     p.to[i] = at >= 0 ? p.from[i / p.places * p.size + at] : T(0);
   }
 }
 // Places that meet are added in their order: each element looks for its own.
-TW_KERNEL(scatter_in_planes, Places, 256) {
+TW_KERNEL(scatter_in_planes, Places, kBlockThreads) {
   TW_FOR_EACH(i, p.planes * p.size) {
     const int64_t plane = i / p.size, mine = i - plane * p.size;
     T sum = T(0);

@@ -5,6 +5,8 @@
 
 #include "core/base/axis_order.h"
 #include "core/base/error.h"
+#include "core/cuda/copy/arange_parameters.h"
+#include "core/cuda/copy/fill_parameters.h"
 #include "core/cuda/gpu/axes.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
@@ -12,12 +14,6 @@
 namespace tw::cuda {
 
 namespace {
-
-struct Transpose {
-  const void* x;
-  void* y;
-  std::int64_t rows, columns, x_step, y_step, x_batch, y_batch;
-};
 
 std::string copy_settings(DType from, DType to, int pack, bool apart) {
   const bool same = from == to;
@@ -60,7 +56,7 @@ bool as_transpose(const CopyProblem& p, Transpose& t) {
     t.x_batch = x[0];
     t.y_batch = y[0];
   }
-  return divide_up(t.columns, 32) <= 65535;
+  return divide_up(t.columns, kTransposed) <= 65535;
 }
 
 }  // namespace
@@ -94,9 +90,9 @@ void run_copy(const void* problem) {
   const std::uint64_t key = copy_key(p.from, p.to, pack, p.apart);
   const auto settings = [&] { return copy_settings(p.from, p.to, pack, p.apart); };
   if (Transpose t; p.apart && as_transpose(p, t)) {
-    Grid grid{{}, 256, 0};
-    grid.blocks[0] = static_cast<unsigned>(divide_up(t.rows, 32));
-    grid.blocks[1] = static_cast<unsigned>(divide_up(t.columns, 32));
+    Grid grid;
+    grid.blocks[0] = static_cast<unsigned>(divide_up(t.rows, kTransposed));
+    grid.blocks[1] = static_cast<unsigned>(divide_up(t.columns, kTransposed));
     grid.blocks[2] =
         p.parameter.extents.rank == 3 ? static_cast<unsigned>(p.parameter.extents.extent[0]) : 1;
     const Function kernel = kernel_of(&of_transposes, key, "copy.cuh", "transpose", settings);
@@ -105,18 +101,13 @@ void run_copy(const void* problem) {
   Copy parameter = p.parameter;
   parameter.count /= pack;
   const Function kernel = kernel_of(&of_copies, key, "copy.cuh", "copy", settings);
-  Gpu::current().launch(kernel, grid_for(parameter.count, 256), &parameter);
+  Gpu::current().launch(kernel, grid_for(parameter.count), &parameter);
 }
 
 namespace {
 
 // ---- what fills memory ----
 
-struct Fill {
-  std::int64_t count;
-  void* y;
-  std::int64_t value[2];
-};
 struct FillProblem {
   Fill parameter;
   DType dtype;
@@ -140,7 +131,7 @@ void run_fill(const void* problem) {
   const std::size_t size = size_of(p.dtype);
   const Function kernel = kernel_of(&place, size, "fill.cuh", "fill",
                                     [&] { return define("TW_TO", bytes_name(size)); });
-  Gpu::current().launch(kernel, grid_for(p.parameter.count, 256), &p.parameter);
+  Gpu::current().launch(kernel, grid_for(p.parameter.count), &p.parameter);
 }
 
 // Zeros, and a window of them that is a copy.
@@ -177,12 +168,6 @@ void run_unslice(const void* problem) {
   run_copy(&p.window);
 }
 
-struct Sequence {
-  std::int64_t count;
-  void* y;
-  std::int64_t whole, ends, floors, start, step;
-  double real_start, real_step, real_stop;
-};
 struct SequenceProblem {
   Sequence parameter;
   DType dtype;
@@ -203,7 +188,7 @@ void run_sequence(const void* problem) {
   const Function kernel =
       kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "arange.cuh", "sequence",
                 [&] { return define("TW_TO", type_name(p.dtype)); });
-  Gpu::current().launch(kernel, grid_for(p.parameter.count, 256), &p.parameter);
+  Gpu::current().launch(kernel, grid_for(p.parameter.count), &p.parameter);
 }
 
 constexpr char kCopyHelp[] = "16 bytes a thread; transposes through shared memory";
@@ -211,15 +196,21 @@ constexpr char kCopyHelp[] = "16 bytes a thread; transposes through shared memor
 }  // namespace
 
 void register_copy_kernels() {
-  add_kernel<CopyProblem>("copy", kCopyHelp, nullptr, set_up_copy<0>, bind_copy<0, 1>, run_copy);
-  add_kernel<CopyProblem>("astype", kCopyHelp, nullptr, set_up_copy<0>, bind_copy<0, 1>, run_copy);
-  add_kernel<CopyProblem>("assign", kCopyHelp, nullptr, set_up_copy<1>, bind_copy<1, 2>, run_copy);
-  add_kernel<FillProblem>("zeros", "one value", nullptr, set_up_fill, bind_zeros, run_fill);
-  add_kernel<FillProblem>("full", "one value", nullptr, set_up_fill, bind_full, run_fill);
-  add_kernel<UnsliceProblem>("unslice", "zeros, then a strided copy", nullptr, set_up_unslice,
-                             bind_unslice, run_unslice);
-  add_kernel<SequenceProblem>("sequence", "one element a thread", nullptr, set_up_sequence,
-                              bind_sequence, run_sequence);
+  add_kernel<CopyProblem>("copy", kCopyHelp,
+                          {.set_up = set_up_copy<0>, .bind = bind_copy<0, 1>, .run = run_copy});
+  add_kernel<CopyProblem>("astype", kCopyHelp,
+                          {.set_up = set_up_copy<0>, .bind = bind_copy<0, 1>, .run = run_copy});
+  add_kernel<CopyProblem>("assign", kCopyHelp,
+                          {.set_up = set_up_copy<1>, .bind = bind_copy<1, 2>, .run = run_copy});
+  add_kernel<FillProblem>("zeros", "one value",
+                          {.set_up = set_up_fill, .bind = bind_zeros, .run = run_fill});
+  add_kernel<FillProblem>("full", "one value",
+                          {.set_up = set_up_fill, .bind = bind_full, .run = run_fill});
+  add_kernel<UnsliceProblem>("unslice", "zeros, then a strided copy",
+                             {.set_up = set_up_unslice, .bind = bind_unslice, .run = run_unslice});
+  add_kernel<SequenceProblem>(
+      "sequence", "one element a thread",
+      {.set_up = set_up_sequence, .bind = bind_sequence, .run = run_sequence});
 }
 
 }  // namespace tw::cuda

@@ -1,15 +1,8 @@
 // Copies, conversions and what fills memory. Settings: TW_FROM, TW_TO (types; to truth where TW_TRUTH),
 // TW_PACK (elements a thread takes at once), TW_APART (1: operands are strided, one at a time).
 #include "prelude.cuh"
+#include "copy_parameters.h"
 
-struct Copy {
-  int64_t count;  // of packs
-  const void* x;  // null: a number
-  void* y;
-  int64_t number[2];
-  Extents extents;
-  Strides x_strides, y_strides;
-};
 template <class M> struct alignas(sizeof(M) * TW_PACK) Pack {
   M at[TW_PACK];
 };
@@ -39,30 +32,25 @@ TW_DEVICE void copy_pack(const Copy& p, int64_t pack) {
   static_cast<Pack<TW_TO>*>(p.y)[to] = y;
 }
 
-TW_KERNEL(copy, Copy, 256) {
+TW_KERNEL(copy, Copy, kBlockThreads) {
   const int64_t step = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < p.count; i += step)
     copy_pack(p, i);
 }
 
-// Where x's columns lie one after another and y's rows do: squares of 32 go through shared memory, so
-// that both are read and written in whole lines. x[i + j * x_step], y[j + i * y_step].
-struct Transpose {
-  const void* x;
-  void* y;
-  int64_t rows, columns, x_step, y_step, x_batch, y_batch;
-};
-TW_KERNEL(transpose, Transpose, 256) {
-  __shared__ TW_FROM square[32][33];  // a column more: its elements lie in different banks
+// Squares go through shared memory, so that both are read and written in whole lines.
+TW_KERNEL(transpose, Transpose, kBlockThreads) {
+  constexpr int kSide = kTransposed, kLines = kBlockThreads / kSide;
+  __shared__ TW_FROM square[kSide][kSide + 1];  // a column more: its elements lie in different banks
   const TW_FROM* x = static_cast<const TW_FROM*>(p.x) + blockIdx.z * p.x_batch;
   TW_TO* y = static_cast<TW_TO*>(p.y) + blockIdx.z * p.y_batch;
-  const int64_t i0 = int64_t(blockIdx.x) * 32, j0 = int64_t(blockIdx.y) * 32;
-  const int lane = threadIdx.x % 32, line = threadIdx.x / 32;
-  for (int j = line; j < 32; j += 8)
+  const int64_t i0 = int64_t(blockIdx.x) * kSide, j0 = int64_t(blockIdx.y) * kSide;
+  const int lane = threadIdx.x % kSide, line = threadIdx.x / kSide;
+  for (int j = line; j < kSide; j += kLines)
     if (i0 + lane < p.rows && j0 + j < p.columns)
       square[j][lane] = x[i0 + lane + (j0 + j) * p.x_step];
   __syncthreads();
-  for (int i = line; i < 32; i += 8)
+  for (int i = line; i < kSide; i += kLines)
     if (i0 + i < p.rows && j0 + lane < p.columns)
       y[j0 + lane + (i0 + i) * p.y_step] = converted(square[lane][i]);
 }

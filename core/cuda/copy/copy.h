@@ -3,20 +3,11 @@
 #include <cstring>
 #include <string>
 
+#include "core/cuda/copy/copy_parameters.h"
 #include "core/cuda/gpu/axes.h"
 #include "core/runtime/op.h"
 
 namespace tw::cuda {
-
-// The parameter of copy in core/cuda/copy/copy.cuh.
-struct Copy {
-  std::int64_t count;
-  const void* x;
-  void* y;
-  std::int64_t number[2];
-  Extents extents;
-  Strides x_strides, y_strides;
-};
 
 struct CopyProblem {
   Copy parameter;

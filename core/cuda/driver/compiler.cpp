@@ -21,11 +21,12 @@ std::string_view text_of(std::string_view name) {
   fail(ErrorKind::runtime, "no kernel text '", std::string(name), "'");
 }
 
-void append_expanded(std::string_view name, std::vector<std::string_view>& seen, std::string& out) {
-  if (std::find(seen.begin(), seen.end(), name) != seen.end()) return;
-  seen.push_back(name);
-  constexpr std::string_view kInclude = "#include \"";
+// Each text once, as `#pragma once` says of headers, which is left out: there is one file.
+void append_expanded(std::string_view name, std::vector<const char*>& seen, std::string& out) {
   std::string_view rest = text_of(name);
+  if (std::find(seen.begin(), seen.end(), rest.data()) != seen.end()) return;
+  seen.push_back(rest.data());
+  constexpr std::string_view kInclude = "#include \"", kOnce = "#pragma once";
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
     const std::string_view line = rest.substr(0, end);
@@ -33,7 +34,7 @@ void append_expanded(std::string_view name, std::vector<std::string_view>& seen,
     if (line.starts_with(kInclude)) {
       const std::string_view path = line.substr(kInclude.size());
       append_expanded(path.substr(0, path.find('"')), seen, out);
-    } else {
+    } else if (!line.starts_with(kOnce)) {
       out += line;
     }
   }
@@ -54,7 +55,7 @@ struct OwnProgram {
 }  // namespace
 
 std::string expanded_text(std::string_view name) {
-  std::vector<std::string_view> seen;
+  std::vector<const char*> seen;
   std::string text;
   append_expanded(name, seen, text);
   return text;

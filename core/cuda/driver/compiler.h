@@ -7,7 +7,7 @@
 
 namespace tw::cuda {
 
-// A file of CUDA kernels.
+// A file of CUDA kernels, or one that they include, by its path from the project's root.
 struct Text {
   const char* name;
   const char* text;

@@ -6,6 +6,8 @@
 #include <string>
 #include <type_traits>
 
+#include "core/cuda/prelude/parameters.h"
+
 namespace tw::cuda {
 
 using Result = int;  // 0: success
@@ -24,12 +26,6 @@ struct LaunchConfig {
   Stream stream;
   void* attributes;
   unsigned attribute_count;
-};
-
-// A tensor as the copy engine of 9.0 knows it. The vendor's alignment differs by version; this one
-// serves each.
-struct alignas(128) TensorMap {
-  std::uint64_t bits[16];
 };
 
 // Numbers of the vendor's enumerations.

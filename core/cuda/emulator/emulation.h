@@ -24,14 +24,17 @@
 #define TW_INFINITY (__builtin_inff())
 #define TW_NAN (__builtin_nanf(""))
 #define __shared__ static __attribute__((section("tw_shared")))
-#define TW_KERNEL(name, Parameters, threads)                   \
-  static void name##_body(const Parameters& p);                \
-  extern "C" const unsigned name##_bytes = sizeof(Parameters); \
-  extern "C" void name(const void* p) {                        \
-    tw_begin_warp_state();                                     \
-    tw_begin_hopper_state();                                   \
-    name##_body(*static_cast<const Parameters*>(p));           \
-  }                                                            \
+// Threads of a block, and what may follow: how many blocks a multiprocessor should hold.
+constexpr unsigned tw_first(unsigned threads, ...) { return threads; }
+#define TW_KERNEL(name, Parameters, threads)                    \
+  static void name##_body(const Parameters& p);                 \
+  extern "C" const unsigned name##_bytes = sizeof(Parameters);  \
+  extern "C" const unsigned name##_threads = tw_first(threads); \
+  extern "C" void name(const void* p) {                         \
+    tw_begin_warp_state();                                      \
+    tw_begin_hopper_state();                                    \
+    name##_body(*static_cast<const Parameters*>(p));            \
+  }                                                             \
   static void name##_body(const Parameters& p)
 #define TW_DYNAMIC_SHARED(T, name) T* const name = reinterpret_cast<T*>(tw_module.dynamic)
 

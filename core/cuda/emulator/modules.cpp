@@ -21,6 +21,7 @@ struct Function {
   Module* module;
   void (*kernel)(const void*);
   std::size_t parameter_bytes;
+  unsigned threads;
   std::string name;
   unsigned shared_limit = 48 << 10;
 };
@@ -63,10 +64,13 @@ Result cuModuleLoadData(void** out, const void* image) {
 Result cuModuleGetFunction(void** out, void* module, const char* name) {
   auto* owner = static_cast<Module*>(module);
   void* const found = dlsym(owner->library, name);
-  const void* const bytes = dlsym(owner->library, (std::string(name) + "_bytes").c_str());
-  if (!found || !bytes) return kNotFound;
-  *out = new Function{owner, reinterpret_cast<void (*)(const void*)>(found),
-                      *static_cast<const unsigned*>(bytes), name};
+  const auto number = [&](const char* what) {
+    return static_cast<const unsigned*>(dlsym(owner->library, (std::string(name) + what).c_str()));
+  };
+  const unsigned *const bytes = number("_bytes"), *const threads = number("_threads");
+  if (!found || !bytes || !threads) return kNotFound;
+  *out =
+      new Function{owner, reinterpret_cast<void (*)(const void*)>(found), *bytes, *threads, name};
   return kSuccess;
 }
 Result cuFuncGetAttribute(int* value, int, void*) { return *value = 0, kSuccess; }
@@ -80,8 +84,11 @@ Result cuLaunchKernelEx(const LaunchConfig* config, void* function, void** param
   const Function& kernel = *static_cast<Function*>(function);
   const unsigned threads = config->block[0] * config->block[1] * config->block[2];
   const unsigned blocks_in_grid = config->grid[0] * config->grid[1] * config->grid[2];
-  if (threads == 0 || threads > kMostThreads || blocks_in_grid == 0 || config->grid[1] > 65535 ||
-      config->grid[2] > 65535 || config->shared_bytes > kernel.shared_limit)
+  // A driver refuses more threads than a kernel is bound to; with fewer, what the others would do
+  // is left out.
+  if (threads != kernel.threads || threads > kMostThreads || blocks_in_grid == 0 ||
+      config->grid[1] > 65535 || config->grid[2] > 65535 ||
+      config->shared_bytes > kernel.shared_limit)
     return kInvalid;
   if (lost) return lost;
   // The driver copies parameters when it is called.

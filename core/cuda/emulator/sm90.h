@@ -5,7 +5,10 @@
 #include "tensor_map.h"
 
 struct Barrier;
+namespace tw::cuda {
 struct TensorMap;
+}
+using tw::cuda::TensorMap;
 
 // ---- barriers ----
 

@@ -2,34 +2,29 @@
 #pragma once
 #include <algorithm>
 #include <string>
-#include <type_traits>
 
 #include "core/cuda/gpu/gpu.h"
 #include "core/runtime/registry.h"
 
 namespace tw::cuda {
 
-// Kernel and lowering live as long as the process. Problems are built where kernels are chosen:
-// their costs are bytes over the memory's rate, and a launch.
+// Named "blocks", unless it says another name. Problems are built where kernels are chosen: their
+// costs are bytes over the memory's rate, and a launch.
 template <class Problem>
-Lowering& add_kernel(const char* op, const char* help, const char* (*refuses)(const Call&),
-                     void (*set_up)(const Call&, void*), void (*bind)(void*, void* const*),
-                     void (*run)(const void*), std::uint32_t contiguous = 0,
-                     const char* name = "blocks") {
-  static_assert(sizeof(Problem) <= kMaxProblemBytes);
-  static_assert(std::is_trivially_copyable_v<Problem>);
-  register_kernel(new Kernel{op, name, "cuda", Precision::ieee, help, nullptr, nullptr, run});
-  auto* lowering = new Lowering{op, sizeof(Problem), refuses, set_up, bind};
-  lowering->contiguous = contiguous;
-  lowering->set = KernelSet::cuda;
-  register_lowering(lowering);
-  return *lowering;
+Lowering& add_kernel(const char* op, const char* help, const OneKernel& one) {
+  return add_one_kernel<Problem>(KernelSet::cuda, op, help, one);
 }
 
 // The name of a type in kernels.
 const char* type_name(DType dtype);
 // What is computed in: half precision in float, whole numbers in 32 or 64 bits, bool in bytes.
 DType compute_dtype(DType dtype);
+// What tensor cores multiply of a type: TW_KIND.
+inline std::string tensor_core_kind(DType dtype) {
+  return std::to_string(dtype == DType::float32   ? TW_KIND_TF32
+                        : dtype == DType::float16 ? TW_KIND_HALF
+                                                  : TW_KIND_BFLOAT16);
+}
 
 // Null for the types that kernels without half precision take.
 inline const char* refuses_narrow(DType dtype) {
@@ -44,13 +39,13 @@ inline const char* refuses_narrow(const Call& call) {
 
 inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Enough blocks of `threads` for n items, but no more than a few for each multiprocessor: kernels
-// walk the rest in a loop.
-inline Grid grid_for(std::int64_t n, unsigned threads, int blocks_each = 16) {
+// Enough blocks of kBlockThreads for n items, but no more than a few for each multiprocessor:
+// kernels walk the rest in a loop.
+inline Grid grid_for(std::int64_t n, int blocks_each = 16) {
   const std::int64_t most = std::int64_t{Gpu::current().facts.multiprocessors} * blocks_each;
   const auto blocks = static_cast<unsigned>(
-      std::clamp<std::int64_t>(divide_up(n, threads), 1, std::max<std::int64_t>(most, 1)));
-  return {{blocks, 1, 1}, threads, 0};
+      std::clamp<std::int64_t>(divide_up(n, kBlockThreads), 1, std::max<std::int64_t>(most, 1)));
+  return {.blocks = {blocks, 1, 1}};
 }
 
 // Memory of the pool for the length of a call: what is given back serves later work of the stream.

@@ -2,19 +2,10 @@
 #pragma once
 #include <cstdint>
 
+#include "core/cuda/prelude/parameters.h"
 #include "core/problems/axes.h"
 
 namespace tw::cuda {
-
-inline constexpr int kMaxAxes = 8;
-// With the layout of core/cuda/prelude/prelude.cuh.
-struct Extents {
-  std::int32_t rank = 0;
-  std::int64_t extent[kMaxAxes];
-};
-struct Strides {
-  std::int64_t stride[kMaxAxes];
-};
 
 // Operands' strides over the axes of a shape, in elements, 0 where they repeat.
 template <int n> class Axes {

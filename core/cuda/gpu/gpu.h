@@ -15,6 +15,7 @@
 #include "core/cuda/driver/driver.h"
 #include "core/cuda/driver/launch_limits.h"
 #include "core/cuda/driver/stream.h"
+#include "core/cuda/prelude/parameters.h"
 #include "core/runtime/device.h"
 
 namespace tw::cuda {
@@ -40,20 +41,14 @@ class GpuPool {
   std::unordered_map<void*, Block*> held_;
 };
 
-// What a kernel found wrong in its data, in host memory that GPUs write to: told when the program
-// next waits.
-struct Fault {
-  std::int32_t code;  // 0: nothing is wrong; else a number from register_fault
-  std::int32_t user;
-  std::int64_t value, place, limit, axis;
-};
-// `raise` raises what the fault means.
+// What a kernel found wrong is told when the program next waits: `raise` raises what the fault
+// means.
 std::int32_t register_fault(void (*raise)(const Fault& fault));
 
 struct Grid {
   unsigned blocks[3] = {1, 1, 1};
-  unsigned threads = 1;
-  unsigned shared_bytes = 0;  // dynamic
+  unsigned threads = kBlockThreads;  // as the kernel's TW_KERNEL says
+  unsigned shared_bytes = 0;         // dynamic
 };
 
 class Gpu : public Device {

@@ -9,8 +9,6 @@ namespace tw::cuda {
 
 namespace {
 
-constexpr int kHigh = 128, kThreads = 384;
-
 // With an axis of one element its step does not matter, and members that share a matrix are one.
 BoxedMatrix boxed(const void* at, std::int64_t together, std::int64_t step, std::int64_t rows,
                   std::int64_t row_step, std::int64_t batch, std::int64_t batch_step) {
@@ -31,15 +29,10 @@ struct Tiling {
   double ns;
 };
 Tiling tiling_of(const MatmulProblem& p, const Pieces& pieces) {
-  const Tiling wide = {256, 4, waves_ns(p, kHigh, 256, rates().groups, pieces.count)};
-  const Tiling narrow = {128, 6, waves_ns(p, kHigh, 128, rates().groups_narrow, pieces.count)};
+  const Tiling wide = {256, 4, waves_ns(p, kGroupsHigh, 256, rates().groups, pieces.count)};
+  const Tiling narrow = {128, 6,
+                         waves_ns(p, kGroupsHigh, 128, rates().groups_narrow, pieces.count)};
   return narrow.ns < wide.ns ? narrow : wide;
-}
-
-// 128 bytes of each row of both operands a stage; sums on their way; two barriers a stage.
-unsigned shared_bytes(const Tiling& tiling) {
-  constexpr int kStaging = 8 * 16 * 32 * 4;
-  return static_cast<unsigned>(tiling.stages * ((kHigh + tiling.wide) * 128 + 16) + kStaging);
 }
 
 Function hopper_kernel(const MatmulProblem& p, const Tiling& tiling) {
@@ -48,7 +41,7 @@ Function hopper_kernel(const MatmulProblem& p, const Tiling& tiling) {
   std::uint64_t key = static_cast<std::uint64_t>(p.dtype);
   for (const bool bit : {a_lines, b_lines, tiling.wide == 256}) key = key * 2 + bit;
   return kernel_of(&place, key, "matmul/kernels/hopper.cuh", "matmul_hopper", [&] {
-    return matmul_settings(p.dtype) + define("TW_KIND", p.dtype == DType::float16 ? "1" : "0") +
+    return matmul_settings(p.dtype) + define("TW_KIND", tensor_core_kind(p.dtype)) +
            define("TW_WIDE", std::to_string(tiling.wide)) +
            define("TW_STAGES", std::to_string(tiling.stages)) +
            define("TW_A_LINES", a_lines ? "1" : "0") + define("TW_B_LINES", b_lines ? "1" : "0");
@@ -113,7 +106,7 @@ TensorMap tensor_map_of(const BoxedMatrix& x, DType dtype, int box_rows) {
                                    static_cast<std::uint64_t>(x.members)};
   const std::uint64_t strides[] = {static_cast<std::uint64_t>(x.row_step) * 2,
                                    static_cast<std::uint64_t>(x.member_step) * 2};
-  const unsigned box[] = {64, static_cast<unsigned>(box_rows), 1}, steps[] = {1, 1, 1};
+  const unsigned box[] = {kBoxSide, static_cast<unsigned>(box_rows), 1}, steps[] = {1, 1, 1};
   check(driver().encode_tensor_map(
             &map, dtype == DType::float16 ? tensor_map::float16 : tensor_map::bfloat16, 3,
             const_cast<void*>(x.at), extents, strides, box, steps, 0,
@@ -150,19 +143,21 @@ void run_hopper(const void* problem) {
   const Function kernel = hopper_kernel(p, tiling);
   const FitMatrix left(boxed_a(p), p.dtype), right(boxed_b(p), p.dtype);
   const BoxedMatrix &a = left.matrix(), &b = right.matrix();
-  HopperParameter parameter = {tensor_map_of(a, p.dtype, a_lies_along_k(p) ? kHigh : 64),
-                               tensor_map_of(b, p.dtype, b_lies_along_k(p) ? tiling.wide : 64),
-                               parameter_of(p),
-                               p.batch,
-                               a.members > 1,
-                               b.members > 1};
+  HopperOf<void, void> parameter = {
+      tensor_map_of(a, p.dtype, a_lies_along_k(p) ? kGroupsHigh : kBoxSide),
+      tensor_map_of(b, p.dtype, b_lies_along_k(p) ? tiling.wide : kBoxSide),
+      parameter_of(p),
+      p.batch,
+      a.members > 1,
+      b.members > 1};
   const std::int64_t units =
-      divide_up(p.m, kHigh) * divide_up(p.n, tiling.wide) * p.batch * pieces.count;
+      divide_up(p.m, kGroupsHigh) * divide_up(p.n, tiling.wide) * p.batch * pieces.count;
   Grid grid;
   grid.blocks[0] =
       static_cast<unsigned>(std::min<std::int64_t>(units, Gpu::current().facts.multiprocessors));
-  grid.threads = kThreads;
-  grid.shared_bytes = shared_bytes(tiling);
+  grid.threads = kGroupsThreads;
+  grid.shared_bytes =
+      static_cast<unsigned>(groups_shared_bytes(tiling.stages, kGroupsHigh + tiling.wide));
   launch_pieces(p, pieces, parameter.p, [&] { Gpu::current().launch(kernel, grid, &parameter); });
 }
 

@@ -1,5 +1,6 @@
 // What rungs on the copy engine and warpgroups of 9.0 share.
 #pragma once
+#include "core/cuda/matmul/hopper_parameters.h"
 #include "core/cuda/matmul/rungs.h"
 
 namespace tw::cuda {
@@ -13,15 +14,8 @@ struct BoxedMatrix {
 // Along k where its elements lie together there, else along its other axis.
 BoxedMatrix boxed_a(const MatmulProblem& p);
 BoxedMatrix boxed_b(const MatmulProblem& p);
-// Boxes of 64 elements by `box_rows`.
+// Boxes of kBoxSide elements by `box_rows`.
 TensorMap tensor_map_of(const BoxedMatrix& x, DType dtype, int box_rows);
-
-// The parameter of core/cuda/matmul/kernels/hopper.cuh.
-struct HopperParameter {
-  TensorMap a, b;
-  MatmulParameter p;
-  std::int64_t batch, a_members, b_members;
-};
 
 bool is_hopper(std::string* reason);
 bool accepts_hopper(const void* problem, std::string* reason);

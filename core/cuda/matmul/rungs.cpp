@@ -65,7 +65,6 @@ void launch_blocks(const MatmulProblem& p, Function kernel, int high, int wide, 
       grid.blocks[0] = static_cast<unsigned>(divide_up(p.n, wide));
       grid.blocks[1] = static_cast<unsigned>(divide_up(rows, high));
       grid.blocks[2] = static_cast<unsigned>(count * parameter.pieces);
-      grid.threads = 256;
       grid.shared_bytes = shared;
       Gpu::current().launch(kernel, grid, &parameter);
     }
@@ -91,9 +90,11 @@ void run_naive(const void* problem) {
   launch_blocks(p,
                 kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/kernels/naive.cuh",
                           "matmul_naive", [&] { return matmul_settings(p.dtype); }),
-                8, 32, 0);
+                kNaiveHigh, kNaiveWide, 0);
 }
-double naive_ns(const void* problem) { return waves_ns(matmul_of(problem), 8, 32, rates().naive); }
+double naive_ns(const void* problem) {
+  return waves_ns(matmul_of(problem), kNaiveHigh, kNaiveWide, rates().naive);
+}
 
 void run_tiled(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
@@ -101,23 +102,26 @@ void run_tiled(const void* problem) {
   launch_blocks(p,
                 kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/kernels/tiled.cuh",
                           "matmul_tiled", [&] { return matmul_settings(p.dtype); }),
-                32, 32, 0);
+                kTiledSide, kTiledSide, 0);
 }
-double tiled_ns(const void* problem) { return waves_ns(matmul_of(problem), 32, 32, rates().tiled); }
+double tiled_ns(const void* problem) {
+  return waves_ns(matmul_of(problem), kTiledSide, kTiledSide, rates().tiled);
+}
 
 namespace {
 
 // Elements of C that a thread has along each axis: eight where there are blocks for all
 // multiprocessors then, else four.
 int fours_of(const MatmulProblem& p) {
-  const std::int64_t blocks = divide_up(p.m, 128) * divide_up(p.n, 128) * p.batch;
+  const std::int64_t blocks =
+      divide_up(p.m, registers_side(8)) * divide_up(p.n, registers_side(8)) * p.batch;
   return size_of(compute_dtype(p.dtype)) == 4 && blocks >= Gpu::current().facts.multiprocessors ? 8
                                                                                                 : 4;
 }
 
 void launch_registers(const MatmulProblem& p, int each, const MatmulParameter& parameter) {
   static const char place = 0;
-  const int side = 16 * each;
+  const int side = registers_side(each);
   const bool cut = parameter.pieces > 1;
   const std::uint64_t key = key_of(p) * 32 + static_cast<std::uint64_t>(each) * 2 + cut;
   const Function kernel =
@@ -126,14 +130,15 @@ void launch_registers(const MatmulProblem& p, int each, const MatmulParameter& p
                define("TW_COLUMNS", std::to_string(each)) + lines_of(p) +
                (cut ? define("TW_PIECES", "1") : "");
       });
-  const std::size_t sum_bytes = size_of(compute_dtype(p.dtype));
-  launch_blocks(p, kernel, side, side, static_cast<unsigned>(2 * 16 * 2 * (side + 4) * sum_bytes),
-                parameter);
+  const int sum_bytes = static_cast<int>(size_of(compute_dtype(p.dtype)));
+  launch_blocks(p, kernel, side, side,
+                static_cast<unsigned>(registers_shared_bytes(each, each, sum_bytes)), parameter);
 }
 
 // As pieces_of, for tiles of 64 x 64.
 Pieces small_pieces_of(const MatmulProblem& p) {
-  constexpr std::int64_t kTile = 64, kFewTiles = 128, kWanted = 256, kLeastTerms = 128;
+  constexpr std::int64_t kTile = registers_side(4), kFewTiles = 128, kWanted = 256,
+                         kLeastTerms = 128;
   const std::int64_t tiles = divide_up(p.m, kTile) * divide_up(p.n, kTile) * p.batch;
   if (tiles > kFewTiles || p.k < 2 * kLeastTerms) return {1, p.k};
   const std::int64_t wanted = std::min(kWanted / tiles, p.k / kLeastTerms);
@@ -150,7 +155,8 @@ void run_registers(const void* problem) {
 double registers_ns(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
   const int each = fours_of(p);
-  return waves_ns(p, 16 * each, 16 * each, each == 8 ? rates().registers : rates().registers_small);
+  return waves_ns(p, registers_side(each), registers_side(each),
+                  each == 8 ? rates().registers : rates().registers_small);
 }
 
 bool accepts_pieces(const void* problem, std::string* reason) {
@@ -165,7 +171,9 @@ void run_split_k(const void* problem) {
 }
 double split_k_ns(const void* problem) {
   const MatmulProblem& p = matmul_of(problem);
-  return waves_ns(p, 64, 64, rates().registers_small, small_pieces_of(p).count) + rates().launch_ns;
+  return waves_ns(p, registers_side(4), registers_side(4), rates().registers_small,
+                  small_pieces_of(p).count) +
+         rates().launch_ns;
 }
 
 // ---- parts of bfloat16 ----
@@ -177,8 +185,7 @@ template <int parts> void run_parts(const void* problem) {
       kernel_of(&place, key_of(p), "matmul/kernels/parts.cuh", "matmul_parts", [&] {
         return matmul_settings(p.dtype) + define("TW_PARTS", std::to_string(parts)) + lines_of(p);
       });
-  constexpr int high = 128, wide = 64, pitch = 40;
-  launch_blocks(p, kernel, high, wide, parts * (high + wide) * pitch * 2);
+  launch_blocks(p, kernel, kPartsHigh, kPartsWide, parts_shared_bytes(parts));
 }
 template void run_parts<1>(const void*);
 template void run_parts<2>(const void*);

@@ -4,22 +4,12 @@
 
 #include "core/cuda/gpu/add_kernel.h"
 #include "core/cuda/gpu/rates.h"
+#include "core/cuda/matmul/matmul_parameters.h"
 #include "core/problems/matmul.h"
 
 namespace tw::cuda {
 
-// The parameter of kernels/matmul.
-struct MatmulParameter {
-  std::int64_t m, n, k;
-  const void *a, *b;
-  void* c;
-  std::int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col;
-  double alpha, beta;
-  const void* bias;
-  std::int64_t bias_row, bias_col, relu;
-  void* partial;
-  std::int64_t pieces, terms;
-};
+using MatmulParameter = MatmulOf<void, void>;
 MatmulParameter parameter_of(const MatmulProblem& p);
 
 inline const MatmulProblem& matmul_of(const void* problem) {
@@ -87,7 +77,7 @@ double split_k_ns(const void* problem);
 // Float in parts of bfloat16: 1 to 3.
 template <int parts> void run_parts(const void* problem);
 template <int products> double parts_ns(const void* problem) {
-  return waves_ns(matmul_of(problem), 128, 64, 0.4 * rates().warps / products);
+  return waves_ns(matmul_of(problem), kPartsHigh, kPartsWide, 0.4 * rates().warps / products);
 }
 
 bool accepts_halves(const void* problem, std::string* reason);

@@ -1,40 +1,18 @@
 // The rung of float32 in two halves: rows scaled and split, products on warpgroups (9.0) or on a
 // warp's own instructions, and tiles that do not fit into halves by what rung registers does.
 #include "core/cuda/matmul/hopper.h"
+#include "core/cuda/matmul/split_parameters.h"
 
 namespace tw::cuda {
 
 namespace {
 
-constexpr std::int64_t kFlagRows = 16, kSide = 128;
-
-// The parameter of core/cuda/matmul/kernels/scaling.cuh.
-struct ScalingParameter {
-  const void* x;
-  std::int64_t outers, terms, members;
-  std::int64_t outer_step, k_step, member_step;
-  void *high, *low;
-  std::int64_t pitch;
-  void *exponents, *flags;
-  std::int64_t flag_groups;
-};
-// Of core/cuda/matmul/kernels/split.cuh.
-struct SplitOperand {
-  const void *high, *low;
-  std::int64_t row_step, member_step;
-  const void *exponents, *flags;
-  std::int64_t outers, flag_groups, shared;
-};
-struct SplitParameter {
-  MatmulParameter p;
-  SplitOperand a, b;
-};
-struct GroupsParameter {
-  TensorMap a_high, a_low, b_high, b_low;
-  MatmulParameter p;
-  std::int64_t batch;
-  SplitOperand a, b;
-};
+// Of tiles of C.
+constexpr int kSide = kFlaggedSide;
+using ScalingParameter = ScalingOf<void, void>;
+using SplitOperand = SplitOperandOf<void>;
+using SplitParameter = SplitOf<void, void, void>;
+using GroupsParameter = SplitGroupsOf<void, void, void>;
 
 // A or B, by the axis that is not k.
 struct Side {
@@ -74,15 +52,19 @@ class Split {
   TensorMap map(bool is_high, bool along_k) const {
     const BoxedMatrix matrix = {is_high ? high() : low(), together_, 1, lines_, pitch_, members_,
                                 lines_ * pitch_};
-    return tensor_map_of(matrix, DType::float16, along_k ? kSide : 64);
+    return tensor_map_of(matrix, DType::float16, along_k ? kSide : kBoxSide);
   }
 
  private:
   static std::int64_t aligned(std::int64_t bytes) { return divide_up(bytes, 256) * 256; }
   char* high() const { return static_cast<char*>(memory_.at()); }
   char* low() const { return high() + halves_bytes_; }
-  char* exponents() const { return high() + 2 * halves_bytes_; }
-  char* flags() const { return exponents() + exponents_bytes_; }
+  std::int32_t* exponents() const {
+    return reinterpret_cast<std::int32_t*>(high() + 2 * halves_bytes_);
+  }
+  std::int32_t* flags() const {
+    return reinterpret_cast<std::int32_t*>(high() + 2 * halves_bytes_ + exponents_bytes_);
+  }
   void fill(const Side& side) const;
 
   const bool shared_;
@@ -104,14 +86,13 @@ void Split::fill(const Side& side) const {
   Grid grid;
   grid.blocks[0] = static_cast<unsigned>(groups_);
   grid.blocks[2] = static_cast<unsigned>(members_);
-  grid.threads = 256;
   Gpu::current().launch(kernel(0, "matmul_scale"), grid, &parameter);
-  Gpu::current().launch(kernel(1, "matmul_split"), grid_for(members_ * lines_ * pitch_ / 8, 256),
+  Gpu::current().launch(kernel(1, "matmul_split"), grid_for(members_ * lines_ * pitch_ / 8),
                         &parameter);
 }
 
 Function split_kernel(const MatmulProblem& p, const char* place, const char* file,
-                      const char* kernel, const char* more = "") {
+                      const char* kernel, const std::string& more = {}) {
   const bool a_lines = a_lies_along_k(p), b_lines = b_lies_along_k(p);
   return kernel_of(place, a_lines * 2u + b_lines, file, kernel, [&] {
     return matmul_settings(DType::float32) + define("TW_A_LINES", a_lines ? "1" : "0") +
@@ -126,13 +107,12 @@ void launch_groups(const MatmulProblem& p, const Split& a, const Split& b) {
                                      b.map(true, b_lines), b.map(false, b_lines),
                                      parameter_of(p),      p.batch,
                                      a.operand(),          b.operand()};
-  constexpr int kStages = 3, kTileBytes = 128 * 128, kStaging = 8 * 16 * 32 * 4;
   const std::int64_t units = divide_up(p.m, kSide) * divide_up(p.n, kSide) * p.batch;
   Grid grid;
   grid.blocks[0] =
       static_cast<unsigned>(std::min<std::int64_t>(units, Gpu::current().facts.multiprocessors));
-  grid.threads = 384;
-  grid.shared_bytes = kStages * (4 * kTileBytes + 16) + kStaging;
+  grid.threads = kGroupsThreads;
+  grid.shared_bytes = split_groups_shared_bytes();
   Gpu::current().launch(
       split_kernel(p, &place, "matmul/kernels/split_groups.cuh", "matmul_split_groups"), grid,
       &parameter);
@@ -140,12 +120,10 @@ void launch_groups(const MatmulProblem& p, const Split& a, const Split& b) {
 
 void launch_warps(const MatmulProblem& p, const SplitParameter& parameter) {
   static const char place = 0;
-  constexpr int kWide = 64, kStages = 3;
   Grid grid;
-  grid.blocks[0] = static_cast<unsigned>(divide_up(p.m, kSide) * divide_up(p.n, kWide));
+  grid.blocks[0] = static_cast<unsigned>(divide_up(p.m, kSide) * divide_up(p.n, kSplitWarpsWide));
   grid.blocks[2] = static_cast<unsigned>(p.batch);
-  grid.threads = 256;
-  grid.shared_bytes = kStages * 2 * (kSide + kWide) * 64;
+  grid.shared_bytes = split_warps_shared_bytes();
   Gpu::current().launch(
       split_kernel(p, &place, "matmul/kernels/split_warps.cuh", "matmul_split_warps"), grid,
       &parameter);
@@ -158,10 +136,10 @@ void launch_flagged(const MatmulProblem& p, const SplitParameter& parameter) {
   grid.blocks[0] = static_cast<unsigned>(divide_up(p.n, kSide));
   grid.blocks[1] = static_cast<unsigned>(divide_up(p.m, kSide));
   grid.blocks[2] = static_cast<unsigned>(p.batch);
-  grid.threads = 256;
-  grid.shared_bytes = 2 * 16 * 2 * (kSide + 4) * 4;
+  grid.shared_bytes = registers_shared_bytes(kFlaggedEach, kFlaggedEach, sizeof(float));
+  const std::string each = std::to_string(kFlaggedEach);
   Gpu::current().launch(split_kernel(p, &place, "matmul/kernels/flagged.cuh", "matmul_flagged",
-                                     "#define TW_ROWS 8\n#define TW_COLUMNS 8\n"),
+                                     define("TW_ROWS", each) + define("TW_COLUMNS", each)),
                         grid, &parameter);
 }
 
@@ -199,8 +177,9 @@ double split_ns(const void* problem) {
   const double elements =
       static_cast<double>(p.batch) * static_cast<double>(p.m + p.n) * static_cast<double>(p.k);
   const double splitting = 5 * 2500 + 12 * elements / 1500;
-  return splitting + (is_hopper(nullptr) ? waves_ns(p, 128, 128, rates().groups_narrow / 3)
-                                         : waves_ns(p, 128, 64, rates().warps / 3.5));
+  return splitting + (is_hopper(nullptr)
+                          ? waves_ns(p, kSide, kSide, rates().groups_narrow / 3)
+                          : waves_ns(p, kSide, kSplitWarpsWide, rates().warps / 3.5));
 }
 
 }  // namespace tw::cuda

@@ -19,7 +19,7 @@ void join_pieces(const MatmulProblem& p, const MatmulParameter& parameter) {
   const Function kernel =
       kernel_of(&place, static_cast<std::uint64_t>(p.dtype), "matmul/kernels/join.cuh",
                 "matmul_join", [&] { return matmul_settings(p.dtype); });
-  Grid grid = grid_for(p.m * p.n, 256);
+  Grid grid = grid_for(p.m * p.n);
   grid.blocks[2] = static_cast<unsigned>(p.batch);
   Gpu::current().launch(kernel, grid, &parameter);
 }
@@ -60,11 +60,8 @@ Function tensor_kernel(const MatmulProblem& p, int side) {
   std::uint64_t key = static_cast<std::uint64_t>(p.dtype);
   for (const bool bit : {a_lines, b_lines, a_whole, b_whole, side == 128}) key = key * 2 + bit;
   return kernel_of(&place, key, "matmul/kernels/tensor.cuh", "matmul_tensor", [&] {
-    const char* const kind = p.dtype == DType::float32   ? "2"
-                             : p.dtype == DType::float16 ? "1"
-                                                         : "0";
     const auto flag = [](const char* name, bool on) { return define(name, on ? "1" : "0"); };
-    return matmul_settings(p.dtype) + define("TW_KIND", kind) +
+    return matmul_settings(p.dtype) + define("TW_KIND", tensor_core_kind(p.dtype)) +
            define("TW_SIDE", std::to_string(side)) + flag("TW_A_LINES", a_lines) +
            flag("TW_B_LINES", b_lines) + flag("TW_A_WHOLE", a_whole) + flag("TW_B_WHOLE", b_whole);
   });
@@ -82,8 +79,8 @@ void launch_members(const MatmulProblem& p, Function kernel, int side, MatmulPar
     Grid grid;
     grid.blocks[0] = static_cast<unsigned>(divide_up(p.m, side) * divide_up(p.n, side));
     grid.blocks[2] = static_cast<unsigned>(count * parameter.pieces);
-    grid.threads = 128;
-    grid.shared_bytes = static_cast<unsigned>(4 * 2 * side * 64);
+    grid.threads = kTensorThreads;
+    grid.shared_bytes = static_cast<unsigned>(tensor_shared_bytes(side));
     Gpu::current().launch(kernel, grid, &parameter);
   }
 }

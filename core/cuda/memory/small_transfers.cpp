@@ -3,24 +3,11 @@
 #include <cstring>
 
 #include "core/cuda/gpu/gpu.h"
+#include "core/cuda/memory/small_transfers_parameters.h"
 
 namespace tw::cuda {
 
 namespace {
-
-// As the kernels of small_transfers.cuh take them.
-template <std::size_t most> struct Message {
-  std::int64_t n;
-  void* to;
-  char data[most];
-};
-struct Reply {
-  std::int64_t n;
-  void* to;
-  const void* from;
-};
-using ShortMessage = Message<48>;
-using LongMessage = Message<SmallTransfers::kMostBytes>;
 
 constexpr const char* kNames[] = {"short_message", "long_message", "reply"};
 
@@ -47,16 +34,16 @@ void SmallTransfers::send(const GpuStream& stream, void* to, const void* from, s
   };
   if (bytes <= sizeof(ShortMessage::data)) {
     ShortMessage message;
-    return send_as(message, short_message, 32);
+    return send_as(message, short_message, kWarpThreads);
   }
   LongMessage message;
-  send_as(message, long_message, 256);
+  send_as(message, long_message, kBlockThreads);
 }
 
 void SmallTransfers::fetch(GpuStream& stream, void* to, const void* from, std::size_t bytes) {
   const Box box(*this);
   const Reply parameter = {static_cast<std::int64_t>(bytes), box.at, from};
-  launch(stream, reply, 256, &parameter);
+  launch(stream, reply, kBlockThreads, &parameter);
   gpu_.synchronize(stream);
   std::memcpy(to, box.at, bytes);
 }

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "core/cuda/driver/stream.h"
+#include "core/cuda/memory/small_transfers_parameters.h"
 
 namespace tw::cuda {
 
 class SmallTransfers {
  public:
-  // A launch takes 4 KiB of arguments.
-  static constexpr std::size_t kMostBytes = 4064;
+  static constexpr std::size_t kMostBytes = kLongBytes;
 
   explicit SmallTransfers(Gpu& gpu) : gpu_(gpu) {}
   // `from` may change when it returns.

@@ -1,6 +1,5 @@
 // Moving rows by index, and the check that indices lie within their axis.
 #include <algorithm>
-#include <iterator>
 #include <new>
 
 #include "core/base/error.h"
@@ -8,6 +7,8 @@
 #include "core/cuda/copy/copy.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/move/gather_parameters.h"
+#include "core/problems/index_errors.h"
 
 namespace tw::cuda {
 
@@ -15,26 +16,11 @@ namespace {
 
 constexpr int kMaxArrays = 8;
 
-// The parameter of cuda/move/gather.cuh, whose arrays are as many as there are.
+// With as many arrays as there may be; a kernel gets those that there are.
 struct Problem {
-  std::int64_t rows, row_count, count;
-  const std::int64_t* at[kMaxArrays];
-  std::int64_t row_step[kMaxArrays];
-  Extents index;
-  Strides steps[kMaxArrays];
-  const void* x;
-  void* y;
+  IndexedRows<kMaxArrays> parameter;
   int arrays;
   DType dtype;
-};
-template <int arrays> struct Parameter {
-  std::int64_t rows, row_count, count;
-  const std::int64_t* at[arrays];
-  std::int64_t row_step[arrays];
-  Extents index;
-  Strides steps[arrays];
-  const void* x;
-  void* y;
 };
 
 template <int first> const char* refuses(const Call& call) {
@@ -43,27 +29,28 @@ template <int first> const char* refuses(const Call& call) {
 }
 // `indexed`: the tensor whose leading axes the arrays index.
 void set_up_rows(const Call& call, int first, const Shape& indexed, const tw::Strides& strides,
-                 Problem& p) {
-  p.dtype = call.in[0].dtype;
-  p.arrays = call.inputs - first;
+                 Problem& problem) {
+  IndexedRows<kMaxArrays>& p = problem.parameter;
+  const int arrays = problem.arrays = call.inputs - first;
+  problem.dtype = call.in[0].dtype;
   Shape index;
   for (int i = first; i < call.inputs; ++i)
     index = broadcast_shapes(index, *call.in[i].shape, "index");
   p.rows = element_count(index);
   p.row_count = 1;
-  for (int i = p.arrays; i < indexed.rank(); ++i) p.row_count *= indexed[i];
+  for (int i = arrays; i < indexed.rank(); ++i) p.row_count *= indexed[i];
   p.count = call.out[0].count;
-  Axes<kMaxArrays> axes(p.arrays);
+  Axes<kMaxArrays> axes(arrays);
   for (int axis = 0; axis < index.rank(); ++axis) {
     std::int64_t steps[kMaxArrays];
-    for (int k = 0; k < p.arrays; ++k) steps[k] = step_along(call.in[first + k], index, axis);
+    for (int k = 0; k < arrays; ++k) steps[k] = step_along(call.in[first + k], index, axis);
     if (!axes.push(index[axis], steps))
       fail(ErrorKind::not_implemented, "device 'cuda': an index of more than ", kMaxAxes,
            " axes that lie apart");
   }
   axes.finish();
   p.index = axes.extents;
-  for (int k = 0; k < p.arrays; ++k) {
+  for (int k = 0; k < arrays; ++k) {
     p.row_step[k] = strides[k];
     p.steps[k] = axes.strides[k];
   }
@@ -79,19 +66,21 @@ void set_up_scatter(const Call& call, void* problem) {
   set_up_rows(call, 2, *call.in[0].shape, *call.in[0].strides, *new (problem) Problem);
 }
 template <int first> void bind_rows(void* problem, void* const* at) {
-  Problem& p = *static_cast<Problem*>(problem);
+  Problem& all = *static_cast<Problem*>(problem);
+  IndexedRows<kMaxArrays>& p = all.parameter;
   p.x = at[first - 1];
-  for (int k = 0; k < p.arrays; ++k) p.at[k] = static_cast<const std::int64_t*>(at[first + k]);
-  p.y = at[first + p.arrays];
+  for (int k = 0; k < all.arrays; ++k) p.at[k] = static_cast<const std::int64_t*>(at[first + k]);
+  p.y = at[first + all.arrays];
 }
 
 template <int arrays> void launch_arrays(const Problem& p, Function kernel, const Grid& grid) {
   if constexpr (arrays <= kMaxArrays) {
     if (p.arrays != arrays) return launch_arrays<arrays + 1>(p, kernel, grid);
-    Parameter<arrays> parameter = {p.rows, p.row_count, p.count, {}, {}, p.index, {}, p.x, p.y};
-    std::copy_n(p.at, arrays, parameter.at);
-    std::copy_n(p.row_step, arrays, parameter.row_step);
-    std::copy_n(p.steps, arrays, parameter.steps);
+    const IndexedRows<kMaxArrays>& q = p.parameter;
+    IndexedRows<arrays> parameter = {q.rows, q.row_count, q.count, {}, {}, q.index, {}, q.x, q.y};
+    std::copy_n(q.at, arrays, parameter.at);
+    std::copy_n(q.row_step, arrays, parameter.row_step);
+    std::copy_n(q.steps, arrays, parameter.steps);
     Gpu::current().launch(kernel, grid, &parameter);
   }
 }
@@ -113,28 +102,22 @@ constexpr char kGather[] = "gather_rows", kScatter[] = "scatter_rows",
                kScatterAdd[] = "scatter_add_rows";
 void run_gather(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
-  if (p.rows * p.row_count > 0) launch(p, kGather, false, grid_for(p.rows * p.row_count, 256));
+  if (p.parameter.rows * p.parameter.row_count > 0)
+    launch(p, kGather, false, grid_for(p.parameter.rows * p.parameter.row_count));
 }
 void run_scatter(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
-  if (p.rows * p.row_count > 0) launch(p, kScatter, false, grid_for(p.rows * p.row_count, 256));
+  if (p.parameter.rows * p.parameter.row_count > 0)
+    launch(p, kScatter, false, grid_for(p.parameter.rows * p.parameter.row_count));
 }
 void run_scatter_add(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
-  if (p.count == 0) return;
+  if (p.parameter.count == 0) return;
   Grid grid;
-  grid.blocks[0] = static_cast<unsigned>(divide_up(p.count, 256));
-  grid.threads = 256;
+  grid.blocks[0] = static_cast<unsigned>(divide_up(p.parameter.count, kBlockThreads));
   launch(p, kScatterAdd, true, grid);
 }
 
-struct Indices {
-  std::int64_t count, low, extent, axis;
-  std::int32_t user, code;
-  const std::int64_t* x;
-  std::int64_t* y;
-  Fault* fault;
-};
 void set_up_indices(const Call& call, void* problem) {
   const Attributes& w = call.attributes;
   const bool counts_from_end = !w.flag(2) && !w.none(1);
@@ -154,14 +137,8 @@ void bind_indices(void* problem, void* const* at) {
   p.y = static_cast<std::int64_t*>(at[1]);
 }
 void raise_bad_index(const Fault& fault) {
-  constexpr const char* kShown[] = {"index: ", "one_hot: index ", "nll_loss: target ",
-                                    "cross_entropy: target ", "max_unpool: index "};
-  const char* const user = kShown[fault.user];
-  if (fault.axis == kNone)
-    fail(ErrorKind::index, user, fault.value, " is out of range for ", fault.limit,
-         fault.user == std::ssize(kShown) - 1 ? " elements of a channel" : " classes");
-  fail(ErrorKind::index, user, fault.value, " is out of range for axis ", fault.axis, " with size ",
-       fault.limit);
+  fail_index(static_cast<Indexing>(fault.user), std::to_string(fault.value), fault.axis,
+             fault.limit);
 }
 void run_indices(const void* problem) {
   Indices p = *static_cast<const Indices*>(problem);
@@ -173,7 +150,7 @@ void run_indices(const void* problem) {
   const Function kernel = kernel_of(&place, 0, "gather.cuh", "check_indices", [] {
     return define("TW_ITEM", "int64_t") + define("TW_ARRAYS", "1");
   });
-  Gpu::current().launch(kernel, grid_for(p.count, 256), &p);
+  Gpu::current().launch(kernel, grid_for(p.count), &p);
 }
 
 // Rows must be contiguous behind the indexed axes.
@@ -191,15 +168,25 @@ std::uint32_t copies_of_gather(const Call& call) {
 }  // namespace
 
 void register_gather_kernels() {
-  add_kernel<Indices>("checked_indices", "an index a thread; what is wrong is told when waiting",
-                      nullptr, set_up_indices, bind_indices, run_indices, 1);
-  add_kernel<Problem>(kGather, "an element a thread", refuses<1>, set_up_gather, bind_rows<1>,
-                      run_gather)
+  add_kernel<Indices>(
+      "checked_indices", "an index a thread; what is wrong is told when waiting",
+      {.set_up = set_up_indices, .bind = bind_indices, .run = run_indices, .contiguous = 1});
+  add_kernel<Problem>(
+      kGather, "an element a thread",
+      {.refuses = refuses<1>, .set_up = set_up_gather, .bind = bind_rows<1>, .run = run_gather})
       .copies = copies_of_gather;
   add_kernel<Problem>(kScatterAdd, "an element of the result a thread, rows in their order",
-                      refuses<1>, set_up_scatter_add, bind_rows<1>, run_scatter_add, 1);
-  add_kernel<Problem>(kScatter, "an element a thread", refuses<2>, set_up_scatter, bind_rows<2>,
-                      run_scatter, 2);
+                      {.refuses = refuses<1>,
+                       .set_up = set_up_scatter_add,
+                       .bind = bind_rows<1>,
+                       .run = run_scatter_add,
+                       .contiguous = 1});
+  add_kernel<Problem>(kScatter, "an element a thread",
+                      {.refuses = refuses<2>,
+                       .set_up = set_up_scatter,
+                       .bind = bind_rows<2>,
+                       .run = run_scatter,
+                       .contiguous = 2});
 }
 
 }  // namespace tw::cuda

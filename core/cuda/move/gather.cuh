@@ -1,17 +1,8 @@
 // Rows by index. Settings: TW_ITEM (elements as bytes: their type, for sums), TW_ARRAYS.
 #include "prelude.cuh"
+#include "gather_parameters.h"
 using M = TW_ITEM;
-
-struct Rows {
-  int64_t rows, row_count;      // index tuples, and elements that each stands for
-  int64_t count;                // elements of y
-  const int64_t* at[TW_ARRAYS];
-  int64_t row_step[TW_ARRAYS];  // elements of the indexed tensor that an index is worth
-  Extents index;
-  Strides steps[TW_ARRAYS];
-  const void* x;
-  void* y;
-};
+using Rows = IndexedRows<TW_ARRAYS>;
 
 TW_DEVICE int64_t offset_of(const Rows& p, int64_t row) {
   int64_t offset = 0;
@@ -21,7 +12,7 @@ TW_DEVICE int64_t offset_of(const Rows& p, int64_t row) {
   return offset;
 }
 
-TW_KERNEL(gather_rows, Rows, 256) {
+TW_KERNEL(gather_rows, Rows, kBlockThreads) {
   const int64_t count = p.rows * p.row_count, step = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
     const int64_t row = i / p.row_count;
@@ -29,7 +20,7 @@ TW_KERNEL(gather_rows, Rows, 256) {
         static_cast<const M*>(p.x)[offset_of(p, row) + (i - row * p.row_count)];
   }
 }
-TW_KERNEL(scatter_rows, Rows, 256) {
+TW_KERNEL(scatter_rows, Rows, kBlockThreads) {
   const int64_t count = p.rows * p.row_count, step = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
     const int64_t row = i / p.row_count;
@@ -42,15 +33,15 @@ TW_KERNEL(scatter_rows, Rows, 256) {
 // Rows that meet in one place are added in the order of their index, whatever ran first: a block has
 // 32 elements of y and looks through all rows for those that go there.
 using S = TW_SUM;
-TW_KERNEL(scatter_add_rows, Rows, 256) {
-  __shared__ int64_t offsets[256];
-  const int64_t first = int64_t(blockIdx.x) * 256, mine = first + threadIdx.x;
+TW_KERNEL(scatter_add_rows, Rows, kBlockThreads) {
+  __shared__ int64_t offsets[kBlockThreads];
+  const int64_t first = int64_t(blockIdx.x) * kBlockThreads, mine = first + threadIdx.x;
   S sum = S(0);
-  for (int64_t row0 = 0; row0 < p.rows; row0 += 256) {
+  for (int64_t row0 = 0; row0 < p.rows; row0 += kBlockThreads) {
     __syncthreads();
     if (row0 + threadIdx.x < p.rows) offsets[threadIdx.x] = offset_of(p, row0 + threadIdx.x);
     __syncthreads();
-    const int rows = p.rows - row0 < 256 ? int(p.rows - row0) : 256;
+    const int rows = p.rows - row0 < kBlockThreads ? int(p.rows - row0) : kBlockThreads;
     for (int i = 0; i < rows; ++i) {
       const int64_t within = mine - offsets[i];
       if (within >= 0 && within < p.row_count)
@@ -63,14 +54,7 @@ TW_KERNEL(scatter_add_rows, Rows, 256) {
 
 // ---- indices that must lie within an axis ----
 
-struct Indices {
-  int64_t count, low, extent, axis;
-  int32_t user, code;
-  const int64_t* x;
-  int64_t* y;
-  Fault* fault;
-};
-TW_KERNEL(check_indices, Indices, 256) {
+TW_KERNEL(check_indices, Indices, kBlockThreads) {
   const int64_t step = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < p.count; i += step) {
     const int64_t index = p.x[i];

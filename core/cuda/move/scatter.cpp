@@ -1,5 +1,4 @@
 // Elements by an index for each of them along one axis: gathered, or joined to others.
-#include <iterator>
 #include <new>
 
 #include "core/base/error.h"
@@ -7,29 +6,17 @@
 #include "core/cuda/copy/copy.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/move/scatter_parameters.h"
+#include "core/problems/index_errors.h"
 
 namespace tw::cuda {
 
 namespace {
 
-// The parameter of core/cuda/move/scatter.cuh.
-struct Along {
-  std::int64_t count = 1, length, extent, axis_step, index_step, other_step;
-  Extents extents;
-  Strides indexed, index, other;
-  const void* x;
-  const std::int64_t* places;
-  const void* src;
-  void* y;
-  Fault* fault;
-  std::int32_t code, user;
-  std::int64_t axis;
-};
-enum Join : int { later, product, largest, smallest, sum };
 struct Problem {
   Along parameter;
   DType dtype;
-  int join;
+  ScatterJoin join;
   CopyProblem target;  // of a scatter: x, which is copied first
 };
 
@@ -75,13 +62,14 @@ void bind_gather(void* problem, void* const* at) {
   p.y = at[2];
 }
 // Attributes: axis, user; then the kind of a reduction.
-template <int join> void set_up_scatter(const Call& call, void* problem) {
+template <ScatterJoin join, bool by_attribute = false>
+void set_up_scatter(const Call& call, void* problem) {
   Along& p = fresh(call, problem);
   const int axis = static_cast<int>(p.axis);
   p.axis_step = (*call.out[0].strides)[axis];
   set_axes(p, call.in[1], *call.out[0].strides, *call.in[2].strides, axis);
   Problem& all = *static_cast<Problem*>(problem);
-  all.join = join < 0 ? static_cast<int>(call.attributes[2]) + 1 : join;
+  all.join = by_attribute ? static_cast<ScatterJoin>(call.attributes[2]) : join;
   set_up_copy<0>(call, &all.target);
 }
 void bind_scatter(void* problem, void* const* at) {
@@ -94,22 +82,16 @@ void bind_scatter(void* problem, void* const* at) {
 }
 
 void raise_bad_place(const Fault& fault) {
-  constexpr const char* kUsers[] = {"gather",      "take_along_axis", "scatter",
-                                    "scatter_add", "scatter_reduce",  "index_select",
-                                    "index_add",   "index_copy",      "index_fill"};
-  if (fault.user == std::ssize(kUsers))
-    fail(ErrorKind::value, "masked_scatter: the mask selects more elements than source has");
-  fail(ErrorKind::index, kUsers[fault.user], ": index ", fault.value, " is out of range for axis ",
-       fault.axis, " with size ", fault.limit);
+  fail_along(static_cast<AlongUser>(fault.user), fault.value, fault.axis, fault.limit);
 }
 
 Function kernel_for(const Problem& p, const char* kernel) {
-  const bool adds = p.join != later;
+  const bool adds = p.join != ScatterJoin::later;
   const auto size = static_cast<std::uint64_t>(size_of(p.dtype));
   const std::uint64_t key =
       (adds ? static_cast<std::uint64_t>(p.dtype) : size) * 8 + static_cast<std::uint64_t>(p.join);
   return kernel_of(kernel, key, "scatter.cuh", kernel, [&] {
-    return define("TW_JOIN", std::to_string(p.join)) +
+    return define("TW_JOIN", std::to_string(static_cast<int>(p.join))) +
            define("TW_ITEM", adds ? type_name(p.dtype) : bytes_name(size_of(p.dtype))) +
            define("TW_SUM", type_name(compute_dtype(p.dtype)));
   });
@@ -127,7 +109,7 @@ void run_gather(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
   const Along parameter = ready(p);
   const std::int64_t all = parameter.count * parameter.length;
-  if (all > 0) Gpu::current().launch(kernel_for(p, kGather), grid_for(all, 256), &parameter);
+  if (all > 0) Gpu::current().launch(kernel_for(p, kGather), grid_for(all), &parameter);
 }
 void run_scatter(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
@@ -143,11 +125,10 @@ void run_scatter(const void* problem) {
                            static_cast<double>(parameter.extent) *
                            static_cast<double>(parameter.length) / compared_a_ns;
   Grid grid;
-  grid.threads = 256;
   // An axis without places has no thread a place that could tell an index outside.
   const bool by_lines = parameter.extent == 0 || lines_ns < places_ns || parameter.count > 65535;
-  grid.blocks[0] =
-      static_cast<unsigned>(divide_up(by_lines ? parameter.count : parameter.extent, 256));
+  grid.blocks[0] = static_cast<unsigned>(
+      divide_up(by_lines ? parameter.count : parameter.extent, kBlockThreads));
   grid.blocks[1] = by_lines ? 1 : static_cast<unsigned>(parameter.count);
   Gpu::current().launch(kernel_for(p, by_lines ? kLines : kPlaces), grid, &parameter);
 }
@@ -162,14 +143,21 @@ constexpr char kHelp[] = "in the order of the index: a thread a line, or a place
 }  // namespace
 
 void register_along_kernels() {
-  add_kernel<Problem>(kGather, "an element a thread", nullptr, set_up_gather, bind_gather,
-                      run_gather);
-  add_kernel<Problem>("scatter_along", kHelp, nullptr, set_up_scatter<later>, bind_scatter,
-                      run_scatter);
-  add_kernel<Problem>("scatter_add_along", kHelp, refuses_sums, set_up_scatter<sum>, bind_scatter,
-                      run_scatter);
-  add_kernel<Problem>("scatter_reduce_along", kHelp, refuses_sums, set_up_scatter<-1>, bind_scatter,
-                      run_scatter);
+  add_kernel<Problem>(kGather, "an element a thread",
+                      {.set_up = set_up_gather, .bind = bind_gather, .run = run_gather});
+  add_kernel<Problem>(
+      "scatter_along", kHelp,
+      {.set_up = set_up_scatter<ScatterJoin::later>, .bind = bind_scatter, .run = run_scatter});
+  add_kernel<Problem>("scatter_add_along", kHelp,
+                      {.refuses = refuses_sums,
+                       .set_up = set_up_scatter<ScatterJoin::sum>,
+                       .bind = bind_scatter,
+                       .run = run_scatter});
+  add_kernel<Problem>("scatter_reduce_along", kHelp,
+                      {.refuses = refuses_sums,
+                       .set_up = set_up_scatter<ScatterJoin::product, true>,
+                       .bind = bind_scatter,
+                       .run = run_scatter});
 }
 
 }  // namespace tw::cuda

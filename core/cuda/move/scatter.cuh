@@ -1,23 +1,8 @@
-// Elements by an index for each of them along one axis. Settings: TW_ITEM (elements), TW_JOIN (0: the
-// later one, 1: product, 2: largest, 3: smallest, 4: sum), TW_SUM (what is added up in).
+// Elements by an index for each of them along one axis. Settings: TW_ITEM (elements), TW_JOIN (a
+// ScatterJoin), TW_SUM (what is added up in).
 #include "prelude.cuh"
+#include "scatter_parameters.h"
 using M = TW_ITEM;
-
-struct Along {
-  int64_t count;                      // elements of the index without the axis
-  int64_t length;                     // of the index along the axis
-  int64_t extent, axis_step;          // of the indexed tensor along the axis
-  int64_t index_step, other_step;     // of index, and of what is read or written beside it
-  Extents extents;                    // of the index without the axis
-  Strides indexed, index, other;
-  const void* x;
-  const int64_t* places;
-  const void* src;
-  void* y;
-  Fault* fault;
-  int32_t code, user;
-  int64_t axis;
-};
 
 // -1, and told, where an index is outside.
 TW_DEVICE int64_t inside(const Along& p, int64_t index) {
@@ -27,7 +12,7 @@ TW_DEVICE int64_t inside(const Along& p, int64_t index) {
   return -1;
 }
 
-TW_KERNEL(gather_along, Along, 256) {
+TW_KERNEL(gather_along, Along, kBlockThreads) {
   const int64_t all = p.count * p.length, step = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < all; i += step) {
     const int64_t line = i / p.length, k = i - line * p.length;
@@ -40,15 +25,15 @@ TW_KERNEL(gather_along, Along, 256) {
 }
 
 TW_DEVICE M joined(M a, M b) {
-#if TW_JOIN == 0
+#if TW_JOIN == TW_JOIN_LATER
   return b;
 #else
   const TW_SUM l = convert<TW_SUM>(a), r = convert<TW_SUM>(b);
-#if TW_JOIN == 1
+#if TW_JOIN == TW_JOIN_PRODUCT
   return convert<M>(l * r);
-#elif TW_JOIN == 2
+#elif TW_JOIN == TW_JOIN_LARGEST
   return r != r || r > l ? b : a;
-#elif TW_JOIN == 3
+#elif TW_JOIN == TW_JOIN_SMALLEST
   return r != r || r < l ? b : a;
 #else
   return convert<M>(l + r);
@@ -57,8 +42,8 @@ TW_DEVICE M joined(M a, M b) {
 }
 
 // What meets in one place is joined in the order of the index, whatever runs first. A thread a line:
-TW_KERNEL(scatter_lines, Along, 256) {
-  const int64_t line = int64_t(blockIdx.x) * 256 + threadIdx.x;
+TW_KERNEL(scatter_lines, Along, kBlockThreads) {
+  const int64_t line = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x;
   if (line >= p.count) return;
   M* y = static_cast<M*>(p.y) + place(p.extents, p.indexed, line);
   const int64_t* places = p.places + place(p.extents, p.index, line);
@@ -69,20 +54,20 @@ TW_KERNEL(scatter_lines, Along, 256) {
   }
 }
 // or a thread a place, which looks through its line's index.
-TW_KERNEL(scatter_places, Along, 256) {
-  __shared__ int64_t found[256];
-  const int64_t line = blockIdx.y, mine = int64_t(blockIdx.x) * 256 + threadIdx.x;
+TW_KERNEL(scatter_places, Along, kBlockThreads) {
+  __shared__ int64_t found[kBlockThreads];
+  const int64_t line = blockIdx.y, mine = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x;
   M* y = static_cast<M*>(p.y) + place(p.extents, p.indexed, line);
   const int64_t* places = p.places + place(p.extents, p.index, line);
   const M* src = static_cast<const M*>(p.src) + place(p.extents, p.other, line);
   const bool is_place = mine < p.extent;
   M value = y[(is_place ? mine : 0) * p.axis_step];
-  for (int64_t first = 0; first < p.length; first += 256) {
+  for (int64_t first = 0; first < p.length; first += kBlockThreads) {
     __syncthreads();
     if (first + threadIdx.x < p.length)
       found[threadIdx.x] = inside(p, places[(first + threadIdx.x) * p.index_step]);
     __syncthreads();
-    const int some = p.length - first < 256 ? int(p.length - first) : 256;
+    const int some = p.length - first < kBlockThreads ? int(p.length - first) : kBlockThreads;
     for (int k = 0; k < some; ++k)
       if (found[k] == mine) value = joined(value, src[(first + k) * p.other_step]);
   }

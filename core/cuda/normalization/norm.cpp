@@ -3,18 +3,13 @@
 
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/normalization/norm_parameters.h"
 
 namespace tw::cuda {
 
 namespace {
 
-// The parameter of core/cuda/normalization/norm.cuh.
-struct Norm {
-  std::int64_t outer, groups, channels, inner, centered;
-  double eps;
-  const void *x, *weight, *bias, *g, *mean_in, *rstd_in;
-  void *y, *mean, *rstd, *variance, *dx, *dweight, *dbias;
-};
+using Norm = NormOf<void>;
 struct Problem {
   Norm parameter;
   DType dtype;
@@ -67,7 +62,7 @@ template <bool of_channels, bool backward> void run(const void* problem) {
   const std::int64_t sets = of_channels ? q.channels : q.outer * q.groups;
   const std::int64_t count = of_channels ? q.outer * q.inner : q.channels * q.inner;
   if (sets == 0 || (count == 0 && !p.affine)) return;
-  const int width = count > 512 ? 256 : 32;
+  const int width = count > 512 ? kBlockThreads : kWarpThreads;
   const std::uint64_t key =
       (static_cast<std::uint64_t>(p.dtype) * 512 + static_cast<std::uint64_t>(width)) * 4 +
       of_channels * 2 + backward;
@@ -76,14 +71,13 @@ template <bool of_channels, bool backward> void run(const void* problem) {
            define("TW_OF_CHANNELS", of_channels ? "1" : "0");
   };
   Grid grid;
-  grid.blocks[0] = static_cast<unsigned>(divide_up(sets * width, 256));
-  grid.threads = 256;
+  grid.blocks[0] = static_cast<unsigned>(divide_up(sets * width, kBlockThreads));
   Gpu& gpu = Gpu::current();
   gpu.launch(
       kernel_of(&of_sets, key, "norm.cuh", backward ? "normalize_backward" : "normalize", settings),
       grid, &q);
   if (!backward || of_channels || !p.affine) return;
-  grid.blocks[0] = static_cast<unsigned>(divide_up(q.groups * q.channels, 32));
+  grid.blocks[0] = static_cast<unsigned>(divide_up(q.groups * q.channels, kBlockScales));
   gpu.launch(kernel_of(&of_scales, key, "norm.cuh", "scales_backward", settings), grid, &q);
 }
 
@@ -93,14 +87,30 @@ constexpr char kBackwardHelp[] = "a warp or a block a set; two sums and a scaled
 }  // namespace
 
 void register_norm_kernels() {
-  add_kernel<Problem>("normalize_rows", kHelp, refuses, set_up<false>, bind<false>,
-                      run<false, false>, 7);
-  add_kernel<Problem>("normalize_channels", kHelp, refuses, set_up<false>, bind<true>,
-                      run<true, false>, 7);
-  add_kernel<Problem>("normalize_rows_backward", kBackwardHelp, refuses, set_up<true>,
-                      bind_backward, run<false, true>, 31);
-  add_kernel<Problem>("normalize_channels_backward", kBackwardHelp, refuses, set_up<true>,
-                      bind_backward, run<true, true>, 31);
+  add_kernel<Problem>("normalize_rows", kHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up<false>,
+                       .bind = bind<false>,
+                       .run = run<false, false>,
+                       .contiguous = 7});
+  add_kernel<Problem>("normalize_channels", kHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up<false>,
+                       .bind = bind<true>,
+                       .run = run<true, false>,
+                       .contiguous = 7});
+  add_kernel<Problem>("normalize_rows_backward", kBackwardHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up<true>,
+                       .bind = bind_backward,
+                       .run = run<false, true>,
+                       .contiguous = 31});
+  add_kernel<Problem>("normalize_channels_backward", kBackwardHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up<true>,
+                       .bind = bind_backward,
+                       .run = run<true, true>,
+                       .contiguous = 31});
 }
 
 }  // namespace tw::cuda

@@ -2,19 +2,14 @@
 // over channels (outer and inner): a block or a warp a set, forward and backward. Settings: TW_TYPE,
 // TW_WIDTH (threads that share a set: 32 or 256), TW_OF_CHANNELS.
 #include "prelude.cuh"
+#include "norm_parameters.h"
 using T = TW_TYPE;
-
-struct Norm {
-  int64_t outer, groups, channels, inner, centered;
-  double eps;
-  const T *x, *weight, *bias, *g, *mean_in, *rstd_in;
-  T *y, *mean, *rstd, *variance, *dx, *dweight, *dbias;
-};
+using Norm = NormOf<T>;
 
 TW_DEVICE T combined(T value) {
 #pragma unroll
   for (int bits = 16; bits > 0; bits /= 2) value += __shfl_xor_sync(TW_ALL_LANES, value, bits);
-#if TW_WIDTH == 256
+#if TW_WIDTH > 32
   __shared__ T warps[8];
   __syncthreads();  // the last use of them is over
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
@@ -36,7 +31,7 @@ struct Set {
 };
 TW_DEVICE Set set_of(const Norm& p) {
   const int64_t sets = TW_OF_CHANNELS ? p.channels : p.outer * p.groups;
-  const int64_t index = (int64_t(blockIdx.x) * 256 + threadIdx.x) / TW_WIDTH;
+  const int64_t index = (int64_t(blockIdx.x) * kBlockThreads + threadIdx.x) / TW_WIDTH;
   const bool inside = index < sets;
   return {inside ? index : 0, TW_OF_CHANNELS ? p.outer * p.inner : p.channels * p.inner,
           int(threadIdx.x % TW_WIDTH), inside};
@@ -53,7 +48,7 @@ TW_DEVICE int64_t scale_of(const Norm& p, const Set& s, int64_t i) {
   return TW_OF_CHANNELS ? s.index : s.index % p.groups * p.channels + i / p.inner;
 }
 
-TW_KERNEL(normalize, Norm, 256) {
+TW_KERNEL(normalize, Norm, kBlockThreads) {
   const Set s = set_of(p);
   T mean = T(0);
   if (p.centered) {
@@ -80,7 +75,7 @@ TW_KERNEL(normalize, Norm, 256) {
   if (p.variance) p.variance[s.index] = variance;
 }
 
-TW_KERNEL(normalize_backward, Norm, 256) {
+TW_KERNEL(normalize_backward, Norm, kBlockThreads) {
   const Set s = set_of(p);
   const T mean = p.mean_in[s.index], rstd = p.rstd_in[s.index];
   T along = T(0), whole = T(0), plain_along = T(0), plain_whole = T(0);
@@ -114,10 +109,11 @@ TW_KERNEL(normalize_backward, Norm, 256) {
 }
 
 // Gradients of scales of rows: sums over outer and inner, 32 scales a block and eight lines of rows.
-TW_KERNEL(scales_backward, Norm, 256) {
-  __shared__ T sums[2][8][32];
-  const int lane = threadIdx.x % 32, line = threadIdx.x / 32;
-  const int64_t scales = p.groups * p.channels, scale = int64_t(blockIdx.x) * 32 + lane;
+TW_KERNEL(scales_backward, Norm, kBlockThreads) {
+  __shared__ T sums[2][8][kBlockScales];
+  const int lane = threadIdx.x % kBlockScales, line = threadIdx.x / kBlockScales;
+  const int64_t scales = p.groups * p.channels;
+  const int64_t scale = int64_t(blockIdx.x) * kBlockScales + lane;
   T along = T(0), whole = T(0);
   if (scale < scales)
     for (int64_t k = line; k < p.outer * p.inner; k += 8) {

@@ -5,30 +5,11 @@
 #include "core/cuda/gpu/block_counters.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/normalization/softmax_parameters.h"
 
 namespace tw::cuda {
 
 namespace {
-
-// The parameters of core/cuda/normalization/softmax.cuh.
-struct Softmax {
-  std::int64_t outer = 1, n = 1, inner = 1;
-  const void *x = nullptr, *g = nullptr;
-  void* y = nullptr;
-};
-struct CrossEntropy {
-  std::int64_t rows, classes, ignore_index, g_step;
-  const void *x, *norms, *g;
-  const std::int64_t* targets;
-  void *loss, *norms_out, *counted, *dx;
-  Fault* fault;
-  std::int32_t code, is_mean;
-  std::int64_t blocks;
-  double* sums;
-  std::int64_t *counts, *targets_out;
-  unsigned* done;
-  const void* total;
-};
 
 struct Problem {
   Softmax parameter;
@@ -64,7 +45,7 @@ void bind_backward(void* problem, void* const* at) {
 }
 
 // Threads that share a row of n elements that lie together.
-int width_of(std::int64_t n) { return n > 512 ? 256 : 32; }
+int width_of(std::int64_t n) { return n > 512 ? kBlockThreads : kWarpThreads; }
 
 Function kernel_for(const void* place, DType dtype, int width, bool logarithms,
                     const char* kernel) {
@@ -78,8 +59,7 @@ Function kernel_for(const void* place, DType dtype, int width, bool logarithms,
 }
 Grid rows_grid(std::int64_t rows, int width) {
   Grid grid;
-  grid.blocks[0] = static_cast<unsigned>(divide_up(rows * width, 256));
-  grid.threads = 256;
+  grid.blocks[0] = static_cast<unsigned>(divide_up(rows * width, kBlockThreads));
   return grid;
 }
 
@@ -138,7 +118,8 @@ void run_losses(const void* problem) {
   if (q.rows > 0)
     gpu.launch(kernel_for(&of_losses, p.dtype, width, true, "cross_entropy"),
                rows_grid(q.rows, width), &q);
-  gpu.launch(kernel_for(&of_counts, p.dtype, 32, true, "count_targets"), rows_grid(1, 256), &q);
+  gpu.launch(kernel_for(&of_counts, p.dtype, kWarpThreads, true, "count_targets"),
+             rows_grid(1, kBlockThreads), &q);
 }
 
 void set_up_total(const Call& call, void* problem) {
@@ -164,8 +145,8 @@ void run_total(const void* problem) {
   if (q.rows > 0)
     gpu.launch(kernel_for(&of_rows, p.dtype, width, true, "cross_entropy_total"), grid, &q);
   if (!q.done)
-    gpu.launch(kernel_for(&of_blocks, p.dtype, 32, true, "cross_entropy_finish"), rows_grid(1, 256),
-               &q);
+    gpu.launch(kernel_for(&of_blocks, p.dtype, kWarpThreads, true, "cross_entropy_finish"),
+               rows_grid(1, kBlockThreads), &q);
 }
 
 // One gradient for all rows, or one for each.
@@ -211,21 +192,47 @@ constexpr char kBackwardHelp[] = "a warp or a block a row";
 }  // namespace
 
 void register_softmax_kernels() {
-  add_kernel<LossProblem>("cross_entropy_rows", kHelp, nullptr, set_up_losses, bind_losses,
-                          run_losses, 3);
-  add_kernel<LossProblem>("cross_entropy_rows_backward", kBackwardHelp, nullptr,
-                          set_up_losses_backward, bind_losses_backward, run_losses_backward, 7)
+  add_kernel<LossProblem>(
+      "cross_entropy_rows", kHelp,
+      {.set_up = set_up_losses, .bind = bind_losses, .run = run_losses, .contiguous = 3});
+  add_kernel<LossProblem>("cross_entropy_rows_backward", kBackwardHelp,
+                          {.set_up = set_up_losses_backward,
+                           .bind = bind_losses_backward,
+                           .run = run_losses_backward,
+                           .contiguous = 7})
       .copies = copies_of_losses;
-  add_kernel<LossProblem>("cross_entropy_total", "as rows; the last block to be done adds them up",
-                          nullptr, set_up_total, bind_total, run_total, 3);
-  add_kernel<LossProblem>("cross_entropy_total_backward", kBackwardHelp, nullptr,
-                          set_up_total_backward, bind_total_backward, run_losses_backward, 7);
-  add_kernel<Problem>("softmax", kHelp, refuses, set_up, bind_forward, run<false, false>, 1);
-  add_kernel<Problem>("log_softmax", kHelp, refuses, set_up, bind_forward, run<true, false>, 1);
-  add_kernel<Problem>("softmax_backward", kBackwardHelp, refuses, set_up, bind_backward,
-                      run<false, true>, 3);
-  add_kernel<Problem>("log_softmax_backward", kBackwardHelp, refuses, set_up, bind_backward,
-                      run<true, true>, 3);
+  add_kernel<LossProblem>(
+      "cross_entropy_total", "as rows; the last block to be done adds them up",
+      {.set_up = set_up_total, .bind = bind_total, .run = run_total, .contiguous = 3});
+  add_kernel<LossProblem>("cross_entropy_total_backward", kBackwardHelp,
+                          {.set_up = set_up_total_backward,
+                           .bind = bind_total_backward,
+                           .run = run_losses_backward,
+                           .contiguous = 7});
+  add_kernel<Problem>("softmax", kHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind_forward,
+                       .run = run<false, false>,
+                       .contiguous = 1});
+  add_kernel<Problem>("log_softmax", kHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind_forward,
+                       .run = run<true, false>,
+                       .contiguous = 1});
+  add_kernel<Problem>("softmax_backward", kBackwardHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind_backward,
+                       .run = run<false, true>,
+                       .contiguous = 3});
+  add_kernel<Problem>("log_softmax_backward", kBackwardHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind_backward,
+                       .run = run<true, true>,
+                       .contiguous = 3});
 }
 
 }  // namespace tw::cuda

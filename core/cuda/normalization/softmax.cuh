@@ -2,14 +2,9 @@
 // One launch. Settings: TW_IN (type in memory), TW_TYPE (what is computed in), TW_WIDTH (threads that
 // share a row: 32, 256 or 1), TW_LOG (1: the logarithms).
 #include "real_functions.cuh"
+#include "softmax_parameters.h"
 using T = TW_TYPE;
 using M = TW_IN;
-
-struct Softmax {
-  int64_t outer, n, inner;
-  const void *x, *g;  // backward: x is the result
-  void* y;
-};
 
 TW_DEVICE T larger(T a, T b) { return a != a || a > b ? a : b; }
 
@@ -23,7 +18,7 @@ template <class Op> TW_DEVICE T combined(T value) {
   for (int bits = 16; bits > 0; bits /= 2)
     value = Op::combine(value, __shfl_xor_sync(TW_ALL_LANES, value, bits));
 #endif
-#if TW_WIDTH == 256
+#if TW_WIDTH > 32
   __shared__ T warps[8];
   __syncthreads();  // the last use of them is over
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
@@ -42,7 +37,7 @@ struct Row {
 };
 // inner > 1: threads side by side take neighbouring columns (TW_WIDTH 1).
 TW_DEVICE Row row_of(int64_t outer, int64_t n, int64_t inner) {
-  const int64_t row = (int64_t(blockIdx.x) * 256 + threadIdx.x) / TW_WIDTH;
+  const int64_t row = (int64_t(blockIdx.x) * kBlockThreads + threadIdx.x) / TW_WIDTH;
   const bool inside = row < outer * inner;
   const int64_t at = inside ? row : 0;
   return {at / inner * n * inner + at % inner, inner, int(threadIdx.x % TW_WIDTH), inside};
@@ -65,7 +60,7 @@ TW_DEVICE Norm norm_of(const M* x, const Row& r, int64_t n) {
   return {top, combined<Sum>(sum)};
 }
 
-TW_KERNEL(softmax, Softmax, 256) {
+TW_KERNEL(softmax, Softmax, kBlockThreads) {
   const Row r = row_of(p.outer, p.n, p.inner);
   const M* x = static_cast<const M*>(p.x);
   M* y = static_cast<M*>(p.y);
@@ -112,7 +107,7 @@ TW_KERNEL(softmax, Softmax, 256) {
 }
 
 // dx = y (g - sum(y g)), of logarithms g - exp(y) sum(g).
-TW_KERNEL(softmax_backward, Softmax, 256) {
+TW_KERNEL(softmax_backward, Softmax, kBlockThreads) {
   const Row r = row_of(p.outer, p.n, p.inner);
   const M *y = static_cast<const M*>(p.x), *g = static_cast<const M*>(p.g);
   T sum = 0;
@@ -130,22 +125,6 @@ TW_KERNEL(softmax_backward, Softmax, 256) {
 }
 
 // ---- cross-entropy: loss[row] = log sum exp(x - top) - (x[target] - top) ----
-
-struct CrossEntropy {
-  int64_t rows, classes, ignore_index, g_step;
-  const void *x, *norms, *g;
-  const int64_t* targets;
-  void *loss, *norms_out, *counted, *dx;
-  Fault* fault;
-  int32_t code, is_mean;
-  // Of the sum or mean of all rows: what each of so many blocks has of it, a copy of the targets, and
-  // how many blocks are done, 0 before and afterwards (null: another launch adds them up).
-  int64_t blocks;
-  double* sums;
-  int64_t *counts, *targets_out;
-  unsigned* done;
-  const void* total;  // backward: how many count, null where losses are not averaged
-};
 
 struct RowLoss {
   T value;
@@ -166,7 +145,7 @@ TW_DEVICE RowLoss loss_of(const CrossEntropy& p, const Row& r, int64_t row, cons
   return {log_sum - (picked - norm.top), true};
 }
 
-TW_KERNEL(cross_entropy, CrossEntropy, 256) {
+TW_KERNEL(cross_entropy, CrossEntropy, kBlockThreads) {
   const Row r = row_of(p.rows, p.classes, 1);
   const Norm norm = norm_of(static_cast<const M*>(p.x), r, p.classes);
   if (!r.inside || r.lane != 0) return;
@@ -180,13 +159,13 @@ struct Total {
 };
 // Of a block's threads, in the first.
 TW_DEVICE Total total_of(Total mine) {
-  __shared__ double sums[256];
-  __shared__ int64_t counts[256];
+  __shared__ double sums[kBlockThreads];
+  __shared__ int64_t counts[kBlockThreads];
   __syncthreads();  // the last use of them is over
   sums[threadIdx.x] = mine.sum;
   counts[threadIdx.x] = mine.count;
   __syncthreads();
-  for (int half = 128; half > 0; half /= 2) {
+  for (int half = kBlockThreads / 2; half > 0; half /= 2) {
     if (int(threadIdx.x) < half) {
       sums[threadIdx.x] += sums[threadIdx.x + half];
       counts[threadIdx.x] += counts[threadIdx.x + half];
@@ -200,7 +179,7 @@ TW_DEVICE void finish(const CrossEntropy& p) {
   const volatile double* sums = p.sums;  // other blocks', past this one's cache
   const volatile int64_t* counts = p.counts;
   Total mine = {0, 0};
-  for (int64_t i = threadIdx.x; i < p.blocks; i += 256) {
+  for (int64_t i = threadIdx.x; i < p.blocks; i += kBlockThreads) {
     mine.sum += sums[i];
     mine.count += counts[i];
   }
@@ -210,7 +189,7 @@ TW_DEVICE void finish(const CrossEntropy& p) {
   *static_cast<M*>(p.loss) = convert<M>(p.is_mean ? all.sum / double(all.count) : all.sum);
 }
 
-TW_KERNEL(cross_entropy_total, CrossEntropy, 256) {
+TW_KERNEL(cross_entropy_total, CrossEntropy, kBlockThreads) {
   __shared__ int is_last;
   const Row r = row_of(p.rows, p.classes, 1);
   const Norm norm = norm_of(static_cast<const M*>(p.x), r, p.classes);
@@ -234,23 +213,23 @@ TW_KERNEL(cross_entropy_total, CrossEntropy, 256) {
   finish(p);
   if (threadIdx.x == 0) *p.done = 0;
 }
-TW_KERNEL(cross_entropy_finish, CrossEntropy, 256) { finish(p); }
+TW_KERNEL(cross_entropy_finish, CrossEntropy, kBlockThreads) { finish(p); }
 
 // How many rows count, by one block.
-TW_KERNEL(count_targets, CrossEntropy, 256) {
-  __shared__ int64_t counts[256];
+TW_KERNEL(count_targets, CrossEntropy, kBlockThreads) {
+  __shared__ int64_t counts[kBlockThreads];
   int64_t count = 0;
-  for (int64_t i = threadIdx.x; i < p.rows; i += 256) count += p.targets[i] != p.ignore_index;
+  for (int64_t i = threadIdx.x; i < p.rows; i += kBlockThreads) count += p.targets[i] != p.ignore_index;
   counts[threadIdx.x] = count;
   __syncthreads();
-  for (int half = 128; half > 0; half /= 2) {
+  for (int half = kBlockThreads / 2; half > 0; half /= 2) {
     if (int(threadIdx.x) < half) counts[threadIdx.x] += counts[threadIdx.x + half];
     __syncthreads();
   }
   if (threadIdx.x == 0) *static_cast<M*>(p.counted) = convert<M>(counts[0]);
 }
 
-TW_KERNEL(cross_entropy_backward, CrossEntropy, 256) {
+TW_KERNEL(cross_entropy_backward, CrossEntropy, kBlockThreads) {
   const Row r = row_of(p.rows, p.classes, 1);
   if (!r.inside) return;
   const M *x = static_cast<const M*>(p.x), *norms = static_cast<const M*>(p.norms);

@@ -2,26 +2,21 @@
 // in a step that is captured once and replayed they change without the program. Settings: TW_STEP
 // and TW_RATE (their types), TW_FACTORS (fills f from step, lr and the attributes w).
 #include "prelude.cuh"
+#include "steps_parameters.h"
 #include "update_factors.inc"
 
+// As formulas ask for attributes.
 struct Settings {
-  double reals[8];
-  int64_t attributes[8];
-  TW_DEVICE double real(int i) const { return reals[i]; }
-  TW_DEVICE bool flag(int i) const { return attributes[i] != 0; }
+  const UpdateAttributes& all;
+  TW_DEVICE double real(int i) const { return all.reals[i]; }
+  TW_DEVICE bool flag(int i) const { return all.numbers[i] != 0; }
 };
-struct Factors {
-  const TW_STEP* step;  // null: the number
-  const TW_RATE* rate;
-  double step_number, rate_number;
-  Settings w;
-  double* f;
-};
+using Factors = FactorsOf<TW_STEP, TW_RATE>;
 
 TW_KERNEL(update_factors, Factors, 1) {
   const double step = p.step ? double(*p.step) : p.step_number;
   const double lr = p.rate ? double(*p.rate) : p.rate_number;
-  const Settings& w = p.w;
+  const Settings w = {p.attributes};
   double* const f = p.f;
   (void)step, (void)lr;
   (void)w;

@@ -3,6 +3,7 @@
 
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/optim/steps_parameters.h"
 #include "core/problems/update_factors.h"
 #include "core/problems/update_graphs.h"
 
@@ -10,30 +11,11 @@ namespace tw::cuda {
 
 namespace {
 
-// The parameter of core/cuda/optim/steps.cuh.
-constexpr int kMostSlices = 64;
-struct Slice {
-  std::int64_t n;
-  void* param;
-  const void* grad;
-  void* states[3];
-};
-struct Parameter {
-  double factors[kMaxFactors];
-  const void* made;
-  const void* number;
-  Slice slices[kMostSlices];
-};
+using Slice = SliceOf<void, void>;
+using Parameter = UpdateOf<void, void, void>;
+using Factors = FactorsOf<void, void>;
 static_assert(sizeof(Parameter) <= 4096);
-// That of core/cuda/optim/step_factors.cuh.
-constexpr int kMostAttributes = 8;
-struct Factors {
-  const void* at[2];
-  double numbers[2];
-  double reals[kMostAttributes];
-  Attribute attributes[kMostAttributes];
-  void* made;
-};
+static_assert(kMostFactors == kMaxFactors);
 
 struct Row {
   const char* name;
@@ -133,18 +115,18 @@ void launch(const Problem& p, DType dtype, const Parameter& parameter, int count
            define("TW_STATES", std::to_string(row.states)) +
            define("TW_UPDATE", text_of_update(p.row));
   });
-  Grid grid = grid_for(longest, 256, 8);
+  Grid grid = grid_for(longest, 8);
   grid.blocks[1] = static_cast<unsigned>(count);
   Gpu::current().launch(kernel, grid, &parameter);
 }
 
-void make_factors(const Problem& p, void* made) {
+void make_factors(const Problem& p, double* made) {
   static const char place = 0;
-  Factors parameter = {{p.at[0], p.at[1]}, {p.numbers[0], p.numbers[1]}, {}, {}, made};
+  Factors parameter = {p.at[0], p.at[1], p.numbers[0], p.numbers[1], {}, made};
   const Attributes attributes = {p.attribute, p.attributes};
   for (int i = 0; i < p.attributes; ++i) {
-    parameter.reals[i] = attributes.real(i);
-    parameter.attributes[i] = attributes[i];
+    parameter.attributes.reals[i] = attributes.real(i);
+    parameter.attributes.numbers[i] = attributes[i];
   }
   const std::uint64_t key =
       (static_cast<std::uint64_t>(p.row) * 32 + static_cast<std::uint64_t>(p.types[0])) * 32 +
@@ -185,7 +167,7 @@ void run(const void* problem) {
     return launch_all(p, parameter);
   }
   constexpr std::size_t kBytes = sizeof parameter.factors;
-  void* const made = Gpu::current().pool.allocate(kBytes);
+  auto* const made = static_cast<double*>(Gpu::current().pool.allocate(kBytes));
   parameter.made = made;
   make_factors(p, made);
   launch_all(p, parameter);
@@ -199,13 +181,16 @@ std::string describe(const void* problem) {
 }  // namespace
 
 void register_update_kernels() {
-#define TW_UPDATE(name, states, ...)                                                       \
-  {                                                                                        \
-    Lowering& lowering = add_kernel<Problem>(                                              \
-        #name, "every array read and written once, 64 parameters a launch", nullptr,       \
-        set_up<static_cast<int>(UpdateOp::name), states>, bind<states>, run, 0, "slices"); \
-    lowering.bytes = problem_bytes<states>;                                                \
-    lowering.describe = describe;                                                          \
+#define TW_UPDATE(row, states, ...)                                                            \
+  {                                                                                            \
+    Lowering& lowering =                                                                       \
+        add_kernel<Problem>(#row, "every array read and written once, 64 parameters a launch", \
+                            {.set_up = set_up<static_cast<int>(UpdateOp::row), states>,        \
+                             .bind = bind<states>,                                             \
+                             .run = run,                                                       \
+                             .name = "slices"});                                               \
+    lowering.bytes = problem_bytes<states>;                                                    \
+    lowering.describe = describe;                                                              \
   }
 #include "core/problems/updates.inc"
 #undef TW_UPDATE

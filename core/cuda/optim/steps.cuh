@@ -3,35 +3,24 @@
 // either), TW_UPDATE (what becomes of p, s1, s2, s3 by g and f),
 // TW_NUMBER (type of a factor that is a tensor).
 #include "math.cuh"
+#include "steps_parameters.h"
 using M = TW_MEMORY;
+using Slice = SliceOf<M, T>;
+using Update = UpdateOf<M, T, TW_NUMBER>;
 
 TW_DEVICE L& operator+=(L& a, L b) { return a = a + b; }
 TW_DEVICE L& operator-=(L& a, L b) { return a = a - b; }
 TW_DEVICE L weighted(L f, L x) { return f * where(f == 0, 0, x); }
 
-constexpr int kMostSlices = 64;
-struct Slice {
-  int64_t n;
-  M* param;
-  const M* grad;
-  T* states[3];
-};
-struct Update {
-  double factors[10];
-  const double* made;       // the factors, where a kernel made them
-  const TW_NUMBER* number;  // of a change, where it is a tensor: the first factor
-  Slice slices[kMostSlices];
-};
-
 // The second axis of the grid counts slices.
-TW_KERNEL(update, Update, 256) {
+TW_KERNEL(update, Update, kBlockThreads) {
   const Slice& slice = p.slices[blockIdx.y];
   const int64_t step = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < slice.n; i += step) {
     const Update& all = p;
-    L f[10];
+    L f[kMostFactors];
 #pragma unroll
-    for (int k = 0; k < 10; ++k) f[k] = L(all.made ? all.made[k] : all.factors[k]);
+    for (int k = 0; k < kMostFactors; ++k) f[k] = L(all.made ? all.made[k] : all.factors[k]);
     if (all.number) f[0] = L(*all.number);
     L g = 0, s1 = 0, s2 = 0, s3 = 0;
     L p = convert<T>(slice.param[i]);

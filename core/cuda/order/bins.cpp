@@ -3,33 +3,14 @@
 #include "core/base/error.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/order/bins_parameters.h"
 
 namespace tw::cuda {
 
 namespace {
 
-// The parameters of core/cuda/order/bins.cuh.
-struct Bins {
-  std::int64_t n, bins;
-  const void *x, *limits;
-  std::int64_t* y;
-  Fault* fault;
-  std::int32_t code;
-};
-struct Nonzero {
-  std::int64_t count, piece, pieces, found, rank;
-  std::int64_t extents[kMaxRank];
-  const std::uint8_t* x;
-  const std::int64_t* counts;
-  std::int64_t* y;
-};
-struct Runs {
-  std::int64_t count, total, within;
-  const std::int64_t* counts;
-  std::int64_t *starts, *y;
-  Fault* fault;
-  std::int32_t code;
-};
+using Bins = BinsOf<void>;
+static_assert(kMostMaskAxes == kMaxRank);
 
 template <class Parameter>
 void launch(DType dtype, const char* kernel, const Grid& grid, const Parameter& parameter) {
@@ -39,7 +20,6 @@ void launch(DType dtype, const char* kernel, const Grid& grid, const Parameter& 
 }
 Grid one_block() {
   Grid grid;
-  grid.threads = 256;
   return grid;
 }
 constexpr char kLast[] = "last_bin", kClear[] = "clear_bins", kCount[] = "count_bins",
@@ -69,9 +49,10 @@ void bind_even_bins(void* problem, void* const* at) {
   p.y = static_cast<std::int64_t*>(at[2]);
 }
 void raise_bad_bins(const Fault& fault) {
-  if (fault.user == 2)
+  if (fault.user == kNoBins)
     fail(ErrorKind::value, "histc: no bins between the smallest and the largest");
-  if (fault.user == 1) fail(ErrorKind::value, "bincount: negative element ", fault.value);
+  if (fault.user == kNegativeElement)
+    fail(ErrorKind::value, "bincount: negative element ", fault.value);
   fail(ErrorKind::value, "bincount: too large an element, ",
        static_cast<std::uint64_t>(fault.value));
 }
@@ -89,9 +70,8 @@ void run_last_bin(const void* problem) {
 template <const char* kernel> void run_bins(const void* problem) {
   const auto& p = *static_cast<const BinsProblem*>(problem);
   const Bins bins = ready(p);
-  if (bins.bins > 0) launch(p.dtype, kClear, grid_for(bins.bins, 256), bins);
-  if (bins.bins > 0)
-    launch(p.dtype, kernel, grid_for(std::max<std::int64_t>(bins.n, 1), 256), bins);
+  if (bins.bins > 0) launch(p.dtype, kClear, grid_for(bins.bins), bins);
+  if (bins.bins > 0) launch(p.dtype, kernel, grid_for(std::max<std::int64_t>(bins.n, 1)), bins);
 }
 
 // ---- true elements ----
@@ -108,7 +88,7 @@ void bind_counts(void* problem, void* const* at) {
 }
 void run_counts(const void* problem) {
   const auto& p = *static_cast<const Nonzero*>(problem);
-  if (p.pieces > 0) launch(DType::uint8, kPieces, grid_for(p.pieces, 256), p);
+  if (p.pieces > 0) launch(DType::uint8, kPieces, grid_for(p.pieces), p);
   launch(DType::uint8, kAdd, one_block(), p);
 }
 void set_up_positions(const Call& call, void* problem) {
@@ -133,7 +113,7 @@ void bind_positions(void* problem, void* const* at) {
 }
 void run_positions(const void* problem) {
   const auto& p = *static_cast<const Nonzero*>(problem);
-  if (p.pieces > 0 && p.found > 0) launch(DType::uint8, kFind, grid_for(p.pieces, 256), p);
+  if (p.pieces > 0 && p.found > 0) launch(DType::uint8, kFind, grid_for(p.pieces), p);
 }
 
 // ---- runs ----
@@ -154,8 +134,9 @@ void bind_runs(void* problem, void* const* at) {
   p.y = static_cast<std::int64_t*>(at[1]);
 }
 void raise_bad_runs(const Fault& fault) {
-  if (fault.user == 0) fail(ErrorKind::value, "repeat: repeats is negative: ", fault.value);
-  if (fault.user == 1)
+  if (fault.user == kNegativeRun)
+    fail(ErrorKind::value, "repeat: repeats is negative: ", fault.value);
+  if (fault.user == kLongerRuns)
     fail(ErrorKind::value, "repeat: the repeats add up to more than ", fault.limit, " elements");
   fail(ErrorKind::value, "repeat: the repeats add up to ", fault.value, ", not ", fault.limit,
        " elements");
@@ -169,24 +150,32 @@ void run_runs(const void* problem) {
   p.fault = gpu.fault();
   p.code = code;
   launch(DType::uint8, kStart, one_block(), p);
-  if (p.total > 0) launch(DType::uint8, kWrite, grid_for(p.total, 256), p);
+  if (p.total > 0) launch(DType::uint8, kWrite, grid_for(p.total), p);
   gpu.pool.release(p.starts, bytes);
 }
 
 }  // namespace
 
 void register_bin_kernels() {
-  add_kernel<BinsProblem>(kLast, "one block", nullptr, set_up_bins<false>, bind_bins, run_last_bin,
-                          1);
-  add_kernel<BinsProblem>(kCount, "counted in memory, in any order", nullptr, set_up_bins<true>,
-                          bind_bins, run_bins<kCount>, 1);
-  add_kernel<BinsProblem>(kCountEven, "counted in memory, in any order", nullptr, set_up_bins<true>,
-                          bind_even_bins, run_bins<kCountEven>, 3);
-  add_kernel<Nonzero>("nonzero_counts", "a piece a thread", nullptr, set_up_counts, bind_counts,
-                      run_counts, 1);
-  add_kernel<Nonzero>("nonzero_positions", "a piece a thread", nullptr, set_up_positions,
-                      bind_positions, run_positions, 3);
-  add_kernel<Runs>("runs", "a bisection a thread", nullptr, set_up_runs, bind_runs, run_runs, 1);
+  add_kernel<BinsProblem>(
+      kLast, "one block",
+      {.set_up = set_up_bins<false>, .bind = bind_bins, .run = run_last_bin, .contiguous = 1});
+  add_kernel<BinsProblem>(
+      kCount, "counted in memory, in any order",
+      {.set_up = set_up_bins<true>, .bind = bind_bins, .run = run_bins<kCount>, .contiguous = 1});
+  add_kernel<BinsProblem>(kCountEven, "counted in memory, in any order",
+                          {.set_up = set_up_bins<true>,
+                           .bind = bind_even_bins,
+                           .run = run_bins<kCountEven>,
+                           .contiguous = 3});
+  add_kernel<Nonzero>(
+      "nonzero_counts", "a piece a thread",
+      {.set_up = set_up_counts, .bind = bind_counts, .run = run_counts, .contiguous = 1});
+  add_kernel<Nonzero>(
+      "nonzero_positions", "a piece a thread",
+      {.set_up = set_up_positions, .bind = bind_positions, .run = run_positions, .contiguous = 3});
+  add_kernel<Runs>("runs", "a bisection a thread",
+                   {.set_up = set_up_runs, .bind = bind_runs, .run = run_runs, .contiguous = 1});
 }
 
 }  // namespace tw::cuda

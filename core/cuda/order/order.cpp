@@ -3,37 +3,21 @@
 
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/order/order_parameters.h"
 
 namespace tw::cuda {
 
 namespace {
 
-// The parameters of core/cuda/order/order.cuh.
-struct Rows {
-  std::int64_t rows, n, run, descending;
-  const void *x, *from;
-  const std::int64_t* from_places;
-  void* y;
-  std::int64_t* places;
-};
-struct Picks {
-  std::int64_t rows, n, k, which;
-  const void* from;
-  const std::int64_t* from_places;
-  void* y;
-  std::int64_t* places;
-};
-struct Search {
-  std::int64_t rows, n, queries, right;
-  const void *x, *values;
-  std::int64_t* y;
-};
+using Rows = SortedRowsOf<void>;
+using Picks = PicksOf<void>;
+using Search = SearchOf<void>;
 
 template <class Parameter>
 void launch(DType dtype, const char* kernel, std::int64_t items, const Parameter& parameter) {
   const Function function = kernel_of(kernel, static_cast<std::uint64_t>(dtype), "order.cuh",
                                       kernel, [&] { return define("TW_TYPE", type_name(dtype)); });
-  Gpu::current().launch(function, grid_for(items, 256), &parameter);
+  Gpu::current().launch(function, grid_for(items), &parameter);
 }
 constexpr char kStart[] = "start_rows", kMerge[] = "merge_rows", kPick[] = "pick_rows",
                kSearch[] = "search_rows";
@@ -92,7 +76,7 @@ void run_sort(const void* problem) {
 }
 void run_picks(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
-  const std::int64_t picked = p.which ? p.rows : p.rows * p.k;
+  const std::int64_t picked = p.which == kFirstOfRow ? p.rows * p.k : p.rows;
   if (picked == 0) return;
   const std::int64_t count = p.rows * p.n;
   const Room values(count * static_cast<std::int64_t>(size_of(p.dtype)));
@@ -140,27 +124,37 @@ void register_order_kernels() {
   const auto set_up_sort = [](const Call& call, void* problem) {
     set_up(call, problem).flag = call.attributes.flag(0);
   };
-  add_kernel<Problem>("sort_rows", kHelp, nullptr, set_up_sort, bind, run_sort, 1);
-  add_kernel<Problem>("sort_rows_with_places", kHelp, nullptr, set_up_sort, bind_with_places,
-                      run_sort, 1);
+  add_kernel<Problem>("sort_rows", kHelp,
+                      {.set_up = set_up_sort, .bind = bind, .run = run_sort, .contiguous = 1});
   add_kernel<Problem>(
-      "topk_rows", "the first of sorted rows", nullptr,
-      [](const Call& call, void* problem) {
-        Problem& p = set_up(call, problem);
-        p.k = call.attributes[0];
-        p.flag = call.attributes.flag(1);
-      },
-      bind_with_places, run_picks, 1);
-  add_kernel<Problem>(
-      "kth_rows", "one place of sorted rows", nullptr,
-      [](const Call& call, void* problem) {
-        Problem& p = set_up(call, problem);
-        p.which = call.attributes[0] + 1;
-        p.k = call.attributes[1];
-      },
-      bind_with_places, run_picks, 1);
-  add_kernel<SearchProblem>(kSearch, "a bisection a thread", refuses_search, set_up_search,
-                            bind_search, run_search, 3);
+      "sort_rows_with_places", kHelp,
+      {.set_up = set_up_sort, .bind = bind_with_places, .run = run_sort, .contiguous = 1});
+  add_kernel<Problem>("topk_rows", "the first of sorted rows",
+                      {.set_up =
+                           [](const Call& call, void* problem) {
+                             Problem& p = set_up(call, problem);
+                             p.k = call.attributes[0];
+                             p.flag = call.attributes.flag(1);
+                           },
+                       .bind = bind_with_places,
+                       .run = run_picks,
+                       .contiguous = 1});
+  add_kernel<Problem>("kth_rows", "one place of sorted rows",
+                      {.set_up =
+                           [](const Call& call, void* problem) {
+                             Problem& p = set_up(call, problem);
+                             p.which = kOneOfRow + call.attributes[0];
+                             p.k = call.attributes[1];
+                           },
+                       .bind = bind_with_places,
+                       .run = run_picks,
+                       .contiguous = 1});
+  add_kernel<SearchProblem>(kSearch, "a bisection a thread",
+                            {.refuses = refuses_search,
+                             .set_up = set_up_search,
+                             .bind = bind_search,
+                             .run = run_search,
+                             .contiguous = 3});
 }
 
 }  // namespace tw::cuda

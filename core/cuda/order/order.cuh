@@ -1,17 +1,11 @@
 // Rows in order, by merges of sorted runs: each element finds its place in the other run by bisection,
 // so that equals keep their order. Settings: TW_TYPE.
 #include "prelude.cuh"
+#include "order_parameters.h"
 using T = TW_TYPE;
-
-struct Rows {
-  int64_t rows, n, run;
-  int64_t descending;
-  const T* x;
-  const T* from;  // a merge: values and places, sorted in runs
-  const int64_t* from_places;
-  T* y;
-  int64_t* places;  // of y
-};
+using Rows = SortedRowsOf<T>;
+using Picks = PicksOf<T>;
+using Search = SearchOf<T>;
 
 TW_DEVICE float in_order(half x) { return to_float(x); }
 TW_DEVICE float in_order(bfloat16 x) { return to_float(x); }
@@ -24,7 +18,7 @@ TW_DEVICE bool is_before(T a_in, T b_in, bool descending) {
   return b != b ? a == a : a < b;
 }
 
-TW_KERNEL(start_rows, Rows, 256) {
+TW_KERNEL(start_rows, Rows, kBlockThreads) {
   const int64_t step = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < p.rows * p.n; i += step) {
     p.y[i] = p.x[i];
@@ -32,7 +26,7 @@ TW_KERNEL(start_rows, Rows, 256) {
   }
 }
 
-TW_KERNEL(merge_rows, Rows, 256) {
+TW_KERNEL(merge_rows, Rows, kBlockThreads) {
   const int64_t step = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < p.rows * p.n; i += step) {
     const int64_t row = i / p.n, at = i - row * p.n;
@@ -63,21 +57,14 @@ TW_KERNEL(merge_rows, Rows, 256) {
 }
 
 // The first k of sorted rows, or one of each.
-struct Picks {
-  int64_t rows, n, k, which;  // which: 0 the first k; 1 the k-th; 2 the median; 3 without NaN
-  const T* from;
-  const int64_t* from_places;
-  T* y;
-  int64_t* places;
-};
-TW_KERNEL(pick_rows, Picks, 256) {
-  const int64_t each = p.which ? 1 : p.k, step = int64_t(gridDim.x) * blockDim.x;
+TW_KERNEL(pick_rows, Picks, kBlockThreads) {
+  const int64_t each = p.which == kFirstOfRow ? p.k : 1, step = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < p.rows * each; i += step) {
     const int64_t row = i / each;
     const T* x = p.from + row * p.n;
     int64_t at = i - row * each;
-    if (p.which == 1) at = p.k - 1;
-    if (p.which >= 2) {
+    if (p.which == kOneOfRow) at = p.k - 1;
+    if (p.which >= kMedian) {
       int64_t low = 0, high = p.n;  // NaN stands at the end
       while (low < high) {
         const int64_t half_way = (low + high) / 2;
@@ -87,19 +74,14 @@ TW_KERNEL(pick_rows, Picks, 256) {
         else
           high = half_way;
       }
-      at = p.which == 3 ? (low ? (low - 1) / 2 : 0) : low == p.n ? (p.n - 1) / 2 : low;
+      at = p.which == kMedianOfNumbers ? (low ? (low - 1) / 2 : 0) : low == p.n ? (p.n - 1) / 2 : low;
     }
     p.y[i] = x[at];
     p.places[i] = p.from_places[row * p.n + at];
   }
 }
 
-struct Search {
-  int64_t rows, n, queries, right;
-  const T *x, *values;
-  int64_t* y;
-};
-TW_KERNEL(search_rows, Search, 256) {
+TW_KERNEL(search_rows, Search, kBlockThreads) {
   const int64_t step = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < p.rows * p.queries; i += step) {
     const T* x = p.x + i / p.queries * p.n;

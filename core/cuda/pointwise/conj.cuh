@@ -1,13 +1,10 @@
 // The complex conjugate. Setting: TW_TYPE.
 #include "prelude.cuh"
+#include "conj_parameters.h"
+using Conjugate = ConjugateOf<TW_TYPE>;
 
-struct Conjugate {
-  int64_t count;
-  const TW_TYPE* x;
-  TW_TYPE* y;
-};
-TW_KERNEL(conjugate, Conjugate, 256) {
-  const int64_t step = int64_t(gridDim.x) * 256;
-  for (int64_t i = int64_t(blockIdx.x) * 256 + threadIdx.x; i < p.count; i += step)
+TW_KERNEL(conjugate, Conjugate, kBlockThreads) {
+  const int64_t step = int64_t(gridDim.x) * kBlockThreads;
+  for (int64_t i = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x; i < p.count; i += step)
     p.y[i] = {p.x[i].re, -p.x[i].im};
 }

@@ -7,23 +7,12 @@
 #include "core/cuda/gpu/axes.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/pointwise/pointwise_parameters.h"
 #include "core/problems/pointwise_rows.h"
 
 namespace tw::cuda {
 
 namespace {
-
-constexpr int kMaxInputs = 5;
-
-// The parameter of core/cuda/pointwise/pointwise.cuh.
-struct Parameter {
-  std::int64_t count;
-  void* y;
-  const void* in[kMaxInputs];
-  alignas(16) std::int64_t numbers[kMaxInputs][2];
-  Extents extents;
-  Strides y_strides, strides[kMaxInputs];
-};
 
 // A formula and what it is given, in order.
 struct Given {
@@ -32,7 +21,7 @@ struct Given {
 };
 
 struct Problem {
-  Parameter parameter;
+  Pointwise parameter;
   const Given* given;
   std::int8_t inputs;
   bool apart;
@@ -133,9 +122,9 @@ void run(const void* problem) {
   const int pack = pack_of(p);
   const Function kernel = kernel_of(p.given, key_of(p, pack), "pointwise.cuh", "pointwise",
                                     [&] { return settings_of(p, pack); });
-  Parameter parameter = p.parameter;
+  Pointwise parameter = p.parameter;
   parameter.count /= pack;
-  Gpu::current().launch(kernel, grid_for(parameter.count, 256), &parameter);
+  Gpu::current().launch(kernel, grid_for(parameter.count), &parameter);
 }
 
 const char* refuses_gradient(const Call& call) {
@@ -169,7 +158,8 @@ template <int op> void add_value() {
   for (int i = 0; i < row.arity; ++i) given.inputs[i] = static_cast<std::uint8_t>(i);
   Values<op>::of_bools = given;
   Values<op>::of_bools.formula = formula_of_bools(static_cast<PointwiseOp>(op));
-  add_kernel<Problem>(row.name, kHelp, nullptr, Values<op>::set_up_value, bind, run);
+  add_kernel<Problem>(row.name, kHelp,
+                      {.set_up = Values<op>::set_up_value, .bind = bind, .run = run});
 }
 
 // Inputs are g and then those of a, b, c, y that the formula reads.
@@ -182,8 +172,11 @@ template <int op, int input> void add_gradient(const char* name) {
   given.inputs[count++] = input_g;
   for (std::uint8_t i = 0; i < input_g; ++i)
     if (gradient.reads >> i & 1) given.inputs[count++] = i;
-  add_kernel<Problem>(name, kHelp, refuses_gradient, Gradients<op, input>::set_up_gradient, bind,
-                      run);
+  add_kernel<Problem>(name, kHelp,
+                      {.refuses = refuses_gradient,
+                       .set_up = Gradients<op, input>::set_up_gradient,
+                       .bind = bind,
+                       .run = run});
 }
 
 }  // namespace

@@ -5,15 +5,7 @@
 //   TW_APART    1 where operands are broadcast or strided: one element at a time
 //   TW_LOAD     declares what a pack reads, TW_TAKE its k-th element and the formula's steps
 #include "math.cuh"
-
-struct Pointwise {
-  int64_t count;
-  void* y;
-  const void* in[5];
-  alignas(16) int64_t numbers[5][2];  // of inputs that are numbers
-  Extents extents;
-  Strides y_strides, strides[5];
-};
+#include "pointwise_parameters.h"
 
 template <class M> struct alignas(sizeof(M) * TW_PACK) Pack {
   M at[TW_PACK];
@@ -49,8 +41,7 @@ TW_DEVICE void compute_pack(const Pointwise& p, int64_t pack) {
   reinterpret_cast<Pack<TW_OUT>*>(p.y)[pack] = results;
 }
 
-// p.count counts packs.
-TW_KERNEL(pointwise, Pointwise, 256) {
+TW_KERNEL(pointwise, Pointwise, kBlockThreads) {
   const int64_t step = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < p.count; i += step)
     compute_pack(p, i);

@@ -1,16 +1,10 @@
 // What every kernel stands on: names for the types of elements, and conversions between them. There
-// are no headers: a kernel compiles in milliseconds. The emulator (core/cuda/emulator) brings its own
-// meaning of what is marked TW_EMULATED.
+// are no headers of CUDA's: a kernel compiles in milliseconds. The emulator (core/cuda/emulator) brings
+// its own meaning of what is marked TW_EMULATED.
+#include "core/cuda/prelude/parameters.h"
+using namespace tw::cuda;
+
 #ifndef TW_EMULATED
-using int8_t = signed char;
-using uint8_t = unsigned char;
-using int16_t = short;
-using uint16_t = unsigned short;
-using int32_t = int;
-using uint32_t = unsigned int;
-using int64_t = long long;
-using uint64_t = unsigned long long;
-using size_t = unsigned long;
 // A kernel takes one structure, which lies in constant memory.
 #define TW_KERNEL(name, Parameters, threads) \
   extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ Parameters p)
@@ -141,15 +135,6 @@ template <class Part> TW_DEVICE bool operator!=(Complex<Part> a, Complex<Part> b
   return !(a == b);
 }
 
-// Operands of several axes: an element's place from its number in row-major order.
-constexpr int kMaxAxes = 8;
-struct Extents {
-  int32_t rank;
-  int64_t extent[kMaxAxes];
-};
-struct Strides {
-  int64_t stride[kMaxAxes];
-};
 TW_DEVICE int64_t place(const Extents& e, const Strides& s, int64_t element) {
   int64_t at = 0;
   for (int axis = e.rank - 1; axis > 0; --axis) {
@@ -160,11 +145,7 @@ TW_DEVICE int64_t place(const Extents& e, const Strides& s, int64_t element) {
   return at + element * s.stride[0];
 }
 
-// What a kernel found wrong (core/cuda/gpu/gpu.h); the first thread to say so is kept.
-struct Fault {
-  int32_t code, user;
-  int64_t value, place, limit, axis;
-};
+// Tells what a kernel found wrong; the first thread to say so is kept.
 TW_DEVICE void report(Fault* fault, int32_t code, int32_t user, int64_t value, int64_t place,
                       int64_t limit, int64_t axis) {
   if (atomicCAS(&fault->code, 0, code) != 0) return;

@@ -7,7 +7,7 @@
 template <class S, int high, int wide, int rows, int columns, int warp_rows = 4>
 struct RegisterTile {
   static constexpr int kDown = high / rows, kAcross = wide / columns;  // threads
-  static_assert(kDown * kAcross == 256 && kDown % 4 == 0 && kAcross % 8 == 0);
+  static_assert(kDown * kAcross == kBlockThreads && kDown % 4 == 0 && kAcross % 8 == 0);
   S sums[rows][columns];
   int row, column;  // of the thread
 

@@ -3,10 +3,6 @@
 // lie in shared memory. The emulator's meaning of all is core/cuda/emulator/sm90.h.
 #include "tensor_core.cuh"
 
-// A tensor as the copy engine knows it, made by the driver (cuTensorMapEncodeTiled).
-struct alignas(64) TensorMap {
-  uint64_t bits[16];
-};
 // Counts arrivals and bytes of a phase; phases are told apart by their parity, the first is 0.
 struct Barrier {
   uint64_t state;

@@ -4,24 +4,14 @@
 #include <new>
 
 #include "core/cuda/gpu/families.h"
+#include "core/cuda/copy/fill_parameters.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/random/random_parameters.h"
 
 namespace tw::cuda {
 
 namespace {
 
-// The parameter of core/cuda/random/random.cuh.
-struct Random {
-  std::int64_t count;
-  const std::uint64_t* key;
-  const void* x;
-  void* y;
-  std::int64_t low;
-  std::uint64_t span;
-  double scale;
-  float keep;
-  std::int32_t bits;
-};
 struct Problem {
   Random parameter;
   DType dtype;
@@ -51,7 +41,7 @@ void launch(const Problem& p, const char* kernel, std::int64_t items) {
   const bool wide = p.dtype == DType::float64;
   const Function function = kernel_of(kernel, wide, "random.cuh", kernel,
                                       [&] { return define("TW_TYPE", wide ? "double" : "float"); });
-  Gpu::current().launch(function, grid_for(items, 256), &p.parameter);
+  Gpu::current().launch(function, grid_for(items), &p.parameter);
 }
 const Problem& problem_of(const void* problem) { return *static_cast<const Problem*>(problem); }
 
@@ -62,27 +52,22 @@ void run_uniform(const void* problem) {
   const Problem& p = problem_of(problem);
   const bool wide = p.dtype == DType::float64;
   launch(p, wide ? kUniformDouble : kUniformFloat,
-         wide ? p.parameter.count : divide_up(p.parameter.count, 4));
+         wide ? p.parameter.count : divide_up(p.parameter.count, kPhiloxWords));
 }
 void run_normal(const void* problem) {
   const Problem& p = problem_of(problem);
-  launch(p, kNormal, divide_up(p.parameter.count, 1024) * 512);
+  launch(p, kNormal, divide_up(p.parameter.count, kNormalBlock) * (kNormalBlock / 2));
 }
 void run_integers(const void* problem) {
   launch(problem_of(problem), kIntegers, problem_of(problem).parameter.count);
 }
 void run_dropout(const void* problem) {
-  launch(problem_of(problem), kDropout, divide_up(problem_of(problem).parameter.count, 4));
+  launch(problem_of(problem), kDropout,
+         divide_up(problem_of(problem).parameter.count, kPhiloxWords));
 }
 
 // ---- keys ----
 
-// The parameter of fill, in core/cuda/copy/fill.cuh.
-struct Fill {
-  std::int64_t count;
-  void* y;
-  std::uint64_t value[2];
-};
 struct DrawProblem {
   Generator* generator;
   std::int64_t words;
@@ -91,11 +76,14 @@ struct DrawProblem {
 void run_draw(const void* problem) {
   const auto& p = *static_cast<const DrawProblem*>(problem);
   static const char place = 0;
-  const Fill fill = {1, p.key, {p.generator->seed, p.generator->position}};
+  const Fill fill = {1,
+                     p.key,
+                     {static_cast<std::int64_t>(p.generator->seed),
+                      static_cast<std::int64_t>(p.generator->position)}};
   p.generator->position += static_cast<std::uint64_t>((p.words + 3) / 4 * 4);
   const Function kernel =
       kernel_of(&place, 0, "fill.cuh", "fill", [] { return define("TW_TO", "bytes16"); });
-  Gpu::current().launch(kernel, grid_for(1, 256), &fill);
+  Gpu::current().launch(kernel, grid_for(1), &fill);
 }
 
 constexpr char kHelp[] = "a Philox block a thread";
@@ -104,40 +92,54 @@ constexpr char kHelp[] = "a Philox block a thread";
 
 void register_random_kernels() {
   add_kernel<DrawProblem>(
-      "draw", "moves a generator on; the key follows the work before it", nullptr,
-      [](const Call& call, void* problem) {
-        *static_cast<DrawProblem*>(problem) = {reinterpret_cast<Generator*>(call.attributes[0]),
-                                               call.attributes[1], nullptr};
-      },
-      [](void* problem, void* const* at) { static_cast<DrawProblem*>(problem)->key = at[0]; },
-      run_draw, 0, "queued")
+      "draw", "moves a generator on; the key follows the work before it",
+      {.set_up =
+           [](const Call& call, void* problem) {
+             *static_cast<DrawProblem*>(problem) = {
+                 reinterpret_cast<Generator*>(call.attributes[0]), call.attributes[1], nullptr};
+           },
+       .bind = [](void* problem,
+                  void* const* at) { static_cast<DrawProblem*>(problem)->key = at[0]; },
+       .run = run_draw,
+       .name = "queued"})
       .reads_host = true;
-  add_kernel<Problem>(
-      "random_uniform", kHelp, nullptr,
-      [](const Call& call, void* problem) {
-        fresh(call, problem).bits = static_cast<std::int32_t>(call.attributes[2]);
-      },
-      bind_made, run_uniform, 1);
-  add_kernel<Problem>(
-      "random_normal", kHelp, nullptr,
-      [](const Call& call, void* problem) { fresh(call, problem); }, bind_made, run_normal, 1);
-  add_kernel<Problem>(
-      "random_integers", kHelp, nullptr,
-      [](const Call& call, void* problem) {
-        Random& p = fresh(call, problem);
-        p.low = call.attributes[1];
-        p.span = static_cast<std::uint64_t>(call.attributes[2]) - static_cast<std::uint64_t>(p.low);
-      },
-      bind_made, run_integers, 1);
-  add_kernel<Problem>(
-      "dropout_by", kHelp, refuses,
-      [](const Call& call, void* problem) {
-        Random& p = fresh(call, problem);
-        p.keep = static_cast<float>(1 - call.attributes.real(0));
-        const double keep = 1 - call.attributes.real(0);
-        p.scale = keep > 0 ? 1 / keep : 1;
-      },
-      bind_dropout, run_dropout, 3);
+  add_kernel<Problem>("random_uniform", kHelp,
+                      {.set_up =
+                           [](const Call& call, void* problem) {
+                             fresh(call, problem).bits =
+                                 static_cast<std::int32_t>(call.attributes[2]);
+                           },
+                       .bind = bind_made,
+                       .run = run_uniform,
+                       .contiguous = 1});
+  add_kernel<Problem>("random_normal", kHelp,
+                      {.set_up = [](const Call& call, void* problem) { fresh(call, problem); },
+                       .bind = bind_made,
+                       .run = run_normal,
+                       .contiguous = 1});
+  add_kernel<Problem>("random_integers", kHelp,
+                      {.set_up =
+                           [](const Call& call, void* problem) {
+                             Random& p = fresh(call, problem);
+                             p.low = call.attributes[1];
+                             p.span = static_cast<std::uint64_t>(call.attributes[2]) -
+                                      static_cast<std::uint64_t>(p.low);
+                           },
+                       .bind = bind_made,
+                       .run = run_integers,
+                       .contiguous = 1});
+  add_kernel<Problem>("dropout_by", kHelp,
+                      {.refuses = refuses,
+                       .set_up =
+                           [](const Call& call, void* problem) {
+                             Random& p = fresh(call, problem);
+                             p.keep = static_cast<float>(1 - call.attributes.real(0));
+                             const double keep = 1 - call.attributes.real(0);
+                             p.scale = keep > 0 ? 1 / keep : 1;
+                           },
+                       .bind = bind_dropout,
+                       .run = run_dropout,
+                       .contiguous = 3});
 }
 
 }  // namespace tw::cuda

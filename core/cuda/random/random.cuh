@@ -1,18 +1,7 @@
 // Random numbers of a key, word for word those of the CPU. Settings: TW_TYPE (float or double).
 #include "philox.cuh"
+#include "random_parameters.h"
 using T = TW_TYPE;
-
-struct Random {
-  int64_t count;
-  const uint64_t* key;  // seed, and the number of the first word: a multiple of 4
-  const void* x;
-  void* y;
-  int64_t low;
-  uint64_t span;
-  double scale;
-  float keep;
-  int32_t bits;
-};
 
 TW_DEVICE Words block_of(const Random& p, int64_t block) {
   return philox(p.key[0], p.key[1] / 4 + uint64_t(block));
@@ -31,25 +20,25 @@ TW_DEVICE uint64_t pair_of(const Random& p, int64_t pair) {
                tw_step = int64_t(gridDim.x) * blockDim.x; i < (n); i += tw_step)
 
 // Four words a thread.
-TW_KERNEL(uniform_float, Random, 256) {
+TW_KERNEL(uniform_float, Random, kBlockThreads) {
   float* y = static_cast<float*>(p.y);
   const float unit = 1.0f / float(1 << p.bits);
-  TW_FOR_EACH(block, (p.count + 3) / 4) {
+  TW_FOR_EACH(block, (p.count + kPhiloxWords - 1) / kPhiloxWords) {
     const Words words = block_of(p, block);
 #pragma unroll
-    for (int k = 0; k < 4; ++k)
-      if (4 * block + k < p.count)
-        y[4 * block + k] = float(int32_t(words.at[k] >> (32 - p.bits))) * unit;
+    for (int k = 0; k < kPhiloxWords; ++k)
+      if (kPhiloxWords * block + k < p.count)
+        y[kPhiloxWords * block + k] = float(int32_t(words.at[k] >> (32 - p.bits))) * unit;
   }
 }
-TW_KERNEL(uniform_double, Random, 256) {
+TW_KERNEL(uniform_double, Random, kBlockThreads) {
   TW_FOR_EACH(i, p.count)
     static_cast<double*>(p.y)[i] = double(int64_t(pair_of(p, i) >> 11)) * 0x1p-53;
 }
 
-// Box and Muller's pairs, by blocks of 1024 elements: the first half of a block's words gives
+// Box and Muller's pairs, by blocks of kNormalBlock elements: the first half of a block's words gives
 // distances and the second angles.
-constexpr int64_t kBlock = 1024;
+constexpr int64_t kBlock = kNormalBlock;
 TW_DEVICE double unit_of(const Random& p, int64_t element, double) {
   return double(int64_t(pair_of(p, element) >> 11)) * 0x1p-53;
 }
@@ -66,7 +55,7 @@ TW_DEVICE void sine_and_cosine(double turns, double& s, double& c) {
 }
 TW_DEVICE float distance_of(float u) { return ::sqrtf(::logf(1 - u) * -2); }
 TW_DEVICE double distance_of(double u) { return ::sqrt(::log(1 - u) * -2); }
-TW_KERNEL(normal, Random, 256) {
+TW_KERNEL(normal, Random, kBlockThreads) {
   T* y = static_cast<T*>(p.y);
   const int64_t blocks = (p.count + kBlock - 1) / kBlock;
   TW_FOR_EACH(n, blocks * (kBlock / 2)) {
@@ -82,19 +71,19 @@ TW_KERNEL(normal, Random, 256) {
   }
 }
 
-TW_KERNEL(integers, Random, 256) {
+TW_KERNEL(integers, Random, kBlockThreads) {
   TW_FOR_EACH(i, p.count)
     static_cast<int64_t*>(p.y)[i] = int64_t(uint64_t(p.low) + high_half(pair_of(p, i), p.span));
 }
 
 // What is kept where a word, as a number in [0, 1), lies below `keep`.
-TW_KERNEL(dropout, Random, 256) {
+TW_KERNEL(dropout, Random, kBlockThreads) {
   const T factor = T(p.scale);
-  TW_FOR_EACH(block, (p.count + 3) / 4) {
+  TW_FOR_EACH(block, (p.count + kPhiloxWords - 1) / kPhiloxWords) {
     const Words words = block_of(p, block);
 #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      const int64_t i = 4 * block + k;
+    for (int k = 0; k < kPhiloxWords; ++k) {
+      const int64_t i = kPhiloxWords * block + k;
       if (i >= p.count) break;
       const bool kept = float(int32_t(words.at[k] >> 8)) * 0x1p-24f < p.keep;
       static_cast<T*>(p.y)[i] = kept ? static_cast<const T*>(p.x)[i] * factor : T(0);

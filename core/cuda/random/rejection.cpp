@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/random/rejection_parameters.h"
 
 namespace tw::cuda {
 
@@ -12,45 +13,24 @@ namespace {
 
 using std::int64_t;
 
-// The parameters of core/cuda/random/rejection.cuh.
-struct Draw {
-  int64_t count;
-  const std::uint64_t* key;
-  const double* x[3];
-  void* y;
-  std::int32_t* reserved;
-  Fault* fault;
-  std::int32_t code;
-};
-struct Classes {
-  int64_t rows, classes, samples, replacement;
-  const double *p, *u;
-  double* sums;
-  int64_t* last;
-  void* y;
-  Fault* fault;
-  std::int32_t code;
-};
-
-enum Wrong { kRate, kShape, kShare, kProbability, kNone, kSum, kTooFew, kCount, kChance };
 void raise_wrong(const Fault& fault) {
   const auto x = std::bit_cast<double>(fault.value);
   switch (fault.user) {
-    case kRate: fail(ErrorKind::value, "poisson: rate ", x, " is not at least 0");
-    case kShape: fail(ErrorKind::value, "standard_gamma: shape ", x, " is not above 0");
-    case kShare: fail(ErrorKind::value, "quantile: q must be from 0 to 1, got ", x);
-    case kCount:
+    case kWrongRate: fail(ErrorKind::value, "poisson: rate ", x, " is not at least 0");
+    case kWrongShape: fail(ErrorKind::value, "standard_gamma: shape ", x, " is not above 0");
+    case kWrongShare: fail(ErrorKind::value, "quantile: q must be from 0 to 1, got ", x);
+    case kWrongCount:
       fail(ErrorKind::value, "binomial: count ", x, " is not a whole number of at least 0");
-    case kChance: fail(ErrorKind::value, "binomial: prob ", x, " is not in [0, 1]");
-    case kProbability:
+    case kWrongChance: fail(ErrorKind::value, "binomial: prob ", x, " is not in [0, 1]");
+    case kWrongProbability:
       fail(ErrorKind::value, "multinomial: probability ", x, " of class ", fault.limit, " in row ",
            fault.place, " is not a finite number of at least 0");
-    case kNone:
+    case kNoProbability:
       fail(ErrorKind::value, "multinomial: row ", fault.place, " has no probability above 0");
-    case kSum:
+    case kInfiniteSum:
       fail(ErrorKind::value, "multinomial: the probabilities of row ", fault.place,
            " add up to infinity");
-    default:
+    default:  // kTooFewClasses
       fail(ErrorKind::value, "multinomial: row ", fault.place, " has ", fault.value,
            fault.value == 1 ? " class" : " classes", " of a probability above 0, too few for ",
            fault.limit, " samples; pass replacement=True to draw a class again");
@@ -62,7 +42,6 @@ template <class Parameter> void launch(const char* kernel, Grid grid, Parameter 
   Gpu& gpu = Gpu::current();
   parameter.fault = gpu.fault();
   parameter.code = code;
-  grid.threads = 256;
   gpu.launch(kernel_of(kernel, 0, "rejection.cuh", kernel, [] { return std::string(); }), grid,
              &parameter);
 }
@@ -75,7 +54,7 @@ constexpr char kPoisson[] = "poisson", kGamma[] = "gamma_numbers", kShares[] = "
 const Draw& draw_of(const void* problem) { return *static_cast<const Draw*>(problem); }
 template <const char* kernel> void run_elements(const void* problem) {
   const Draw& p = draw_of(problem);
-  if (p.count > 0) launch(kernel, grid_for(p.count, 256), p);
+  if (p.count > 0) launch(kernel, grid_for(p.count), p);
 }
 void set_up_elements(const Call& call, void* problem) {
   (new (problem) Draw{})->count = call.out[0].count;
@@ -127,17 +106,19 @@ void run_again(const void* problem) {
   const Room sums(p.rows * p.classes * 8), last(p.rows * 8);
   p.sums = static_cast<double*>(sums.at());
   p.last = static_cast<int64_t*>(last.at());
-  launch(kSums, grid_for(p.rows, 256), p);
-  launch(kSearch, grid_for(p.rows * p.samples, 256), p);
+  launch(kSums, grid_for(p.rows), p);
+  launch(kSearch, grid_for(p.rows * p.samples), p);
 }
 void run_once(const void* problem) {
   Classes p = classes_of(problem);
   if (p.rows * p.samples == 0) return;
   const Room times(p.rows * p.classes * 8);
   p.sums = static_cast<double*>(times.at());
-  launch(kArrivals, grid_for(p.rows * p.classes, 256), p);
+  launch(kArrivals, grid_for(p.rows * p.classes), p);
   launch(kFirst,
-         {{static_cast<unsigned>(divide_up(p.classes, 256)), static_cast<unsigned>(p.rows), 1}}, p);
+         {{static_cast<unsigned>(divide_up(p.classes, kBlockThreads)),
+           static_cast<unsigned>(p.rows), 1}},
+         p);
 }
 
 constexpr char kTries[] = "tries, from a stream for each element",
@@ -146,39 +127,75 @@ constexpr char kTries[] = "tries, from a stream for each element",
 }  // namespace
 
 void register_draw_kernels() {
-  add_kernel<Draw>("poisson_by", kTries, nullptr, set_up_elements, bind_elements<1>,
-                   run_elements<kPoisson>, 3, "attempts");
-  add_kernel<Draw>("gamma_by", kTries, nullptr, set_up_elements, bind_elements<1>,
-                   run_elements<kGamma>, 3, "attempts");
-  add_kernel<Draw>("binomial_by", kTries, nullptr, set_up_elements, bind_elements<2>,
-                   run_elements<kBinomialNumbers>, 7, "attempts");
-  add_kernel<Draw>("gamma_slope", kSeries, nullptr, set_up_elements, bind_elements<2, false>,
-                   run_elements<kGammaSlopes>, 3, "terms");
-  add_kernel<Draw>("beta_slope", kSeries, nullptr, set_up_elements, bind_elements<3, false>,
-                   run_elements<kBetaSlopes>, 7, "terms");
-  add_kernel<Draw>(kShares, "a number a thread", nullptr, set_up_elements, bind_elements<1, false>,
-                   run_elements<kShares>, 1);
-  add_kernel<Draw>(
-      "random_permutation", "swaps that do not meet at once, by one block", refuses_long,
-      set_up_elements,
-      [](void* problem, void* const* at) {
-        Draw& p = *static_cast<Draw*>(problem);
-        p.key = static_cast<const std::uint64_t*>(at[0]);
-        p.y = at[1];
-      },
-      run_permutation, 1);
-  add_kernel<Classes>(
-      kChecked, "a row a block", nullptr, set_up_classes,
-      [](void* problem, void* const* at) {
-        Classes& p = *static_cast<Classes*>(problem);
-        p.p = static_cast<const double*>(at[0]);
-        p.y = at[1];
-      },
-      run_checked, 1, "classes");
-  add_kernel<Classes>("multinomial_again", "a search in the sums of each row", nullptr,
-                      set_up_classes, bind_classes, run_again, 3, "classes");
-  add_kernel<Classes>("multinomial_once", "the first arrivals of each row", nullptr, set_up_classes,
-                      bind_classes, run_once, 3, "classes");
+  add_kernel<Draw>("poisson_by", kTries,
+                   {.set_up = set_up_elements,
+                    .bind = bind_elements<1>,
+                    .run = run_elements<kPoisson>,
+                    .contiguous = 3,
+                    .name = "attempts"});
+  add_kernel<Draw>("gamma_by", kTries,
+                   {.set_up = set_up_elements,
+                    .bind = bind_elements<1>,
+                    .run = run_elements<kGamma>,
+                    .contiguous = 3,
+                    .name = "attempts"});
+  add_kernel<Draw>("binomial_by", kTries,
+                   {.set_up = set_up_elements,
+                    .bind = bind_elements<2>,
+                    .run = run_elements<kBinomialNumbers>,
+                    .contiguous = 7,
+                    .name = "attempts"});
+  add_kernel<Draw>("gamma_slope", kSeries,
+                   {.set_up = set_up_elements,
+                    .bind = bind_elements<2, false>,
+                    .run = run_elements<kGammaSlopes>,
+                    .contiguous = 3,
+                    .name = "terms"});
+  add_kernel<Draw>("beta_slope", kSeries,
+                   {.set_up = set_up_elements,
+                    .bind = bind_elements<3, false>,
+                    .run = run_elements<kBetaSlopes>,
+                    .contiguous = 7,
+                    .name = "terms"});
+  add_kernel<Draw>(kShares, "a number a thread",
+                   {.set_up = set_up_elements,
+                    .bind = bind_elements<1, false>,
+                    .run = run_elements<kShares>,
+                    .contiguous = 1});
+  add_kernel<Draw>("random_permutation", "swaps that do not meet at once, by one block",
+                   {.refuses = refuses_long,
+                    .set_up = set_up_elements,
+                    .bind =
+                        [](void* problem, void* const* at) {
+                          Draw& p = *static_cast<Draw*>(problem);
+                          p.key = static_cast<const std::uint64_t*>(at[0]);
+                          p.y = at[1];
+                        },
+                    .run = run_permutation,
+                    .contiguous = 1});
+  add_kernel<Classes>(kChecked, "a row a block",
+                      {.set_up = set_up_classes,
+                       .bind =
+                           [](void* problem, void* const* at) {
+                             Classes& p = *static_cast<Classes*>(problem);
+                             p.p = static_cast<const double*>(at[0]);
+                             p.y = at[1];
+                           },
+                       .run = run_checked,
+                       .contiguous = 1,
+                       .name = "classes"});
+  add_kernel<Classes>("multinomial_again", "a search in the sums of each row",
+                      {.set_up = set_up_classes,
+                       .bind = bind_classes,
+                       .run = run_again,
+                       .contiguous = 3,
+                       .name = "classes"});
+  add_kernel<Classes>("multinomial_once", "the first arrivals of each row",
+                      {.set_up = set_up_classes,
+                       .bind = bind_classes,
+                       .run = run_once,
+                       .contiguous = 3,
+                       .name = "classes"});
 }
 
 }  // namespace tw::cuda

@@ -2,20 +2,11 @@
 // with the CPU's words. Everything is computed in double, as there.
 #include "philox.cuh"
 #include "draw_formulas.inc"
+#include "rejection_parameters.h"
 
 #define TW_FOR_EACH(i, n)                                            \
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x,   \
                tw_step = int64_t(gridDim.x) * blockDim.x; i < (n); i += tw_step)
-
-struct Draw {
-  int64_t count;
-  const uint64_t* key;  // seed, and the number of the first word: a multiple of 4
-  const double *x, *x1, *x2;  // parameters
-  void* y;
-  int32_t* reserved;  // of a permutation
-  Fault* fault;
-  int32_t code;
-};
 
 // The bits of a number that is told of.
 TW_DEVICE int64_t bits_of(double x) {
@@ -82,41 +73,43 @@ TW_DEVICE double gamma_of(double shape, Stream stream) {
     if (::log(stream.unit()) < 0.5 * x * x + d - d * v + d * ::log(v)) return d * v * factor;
   }
 }
-TW_KERNEL(poisson, Draw, 256) {
+TW_KERNEL(poisson, Draw, kBlockThreads) {
   TW_FOR_EACH(i, p.count) {
-    const double rate = p.x[i];
-    if (!(rate >= 0)) return report(p.fault, p.code, 0, bits_of(rate), i, 0, 0);
+    const double rate = p.x[0][i];
+    if (!(rate >= 0)) return report(p.fault, p.code, kWrongRate, bits_of(rate), i, 0, 0);
     static_cast<double*>(p.y)[i] = poisson_of(rate, {pair_of(p, i)});
   }
 }
-TW_KERNEL(gamma_numbers, Draw, 256) {
+TW_KERNEL(gamma_numbers, Draw, kBlockThreads) {
   TW_FOR_EACH(i, p.count) {
-    const double shape = p.x[i];
-    if (!(shape > 0)) return report(p.fault, p.code, 1, bits_of(shape), i, 0, 0);
+    const double shape = p.x[0][i];
+    if (!(shape > 0)) return report(p.fault, p.code, kWrongShape, bits_of(shape), i, 0, 0);
     static_cast<double*>(p.y)[i] = gamma_of(shape, {pair_of(p, i)});
   }
 }
-TW_KERNEL(binomial, Draw, 256) {
+TW_KERNEL(binomial, Draw, kBlockThreads) {
   TW_FOR_EACH(i, p.count) {
-    const double n = p.x[i], chance = p.x1[i];
+    const double n = p.x[0][i], chance = p.x[1][i];
     if (!(n >= 0 && n == ::floor(n) && n < double(TW_INFINITY)))
-      return report(p.fault, p.code, 7, bits_of(n), i, 0, 0);
-    if (!(chance >= 0 && chance <= 1)) return report(p.fault, p.code, 8, bits_of(chance), i, 0, 0);
+      return report(p.fault, p.code, kWrongCount, bits_of(n), i, 0, 0);
+    if (!(chance >= 0 && chance <= 1))
+      return report(p.fault, p.code, kWrongChance, bits_of(chance), i, 0, 0);
     Stream stream = {pair_of(p, i)};
     static_cast<double*>(p.y)[i] = successes_of(n, chance, stream);
   }
 }
-TW_KERNEL(gamma_slopes, Draw, 256) {
-  TW_FOR_EACH(i, p.count) static_cast<double*>(p.y)[i] = gamma_slope(p.x[i], p.x1[i]);
+TW_KERNEL(gamma_slopes, Draw, kBlockThreads) {
+  TW_FOR_EACH(i, p.count) static_cast<double*>(p.y)[i] = gamma_slope(p.x[0][i], p.x[1][i]);
 }
-TW_KERNEL(beta_slopes, Draw, 256) {
-  TW_FOR_EACH(i, p.count) static_cast<double*>(p.y)[i] = beta_slope(p.x[i], p.x1[i], p.x2[i]);
+TW_KERNEL(beta_slopes, Draw, kBlockThreads) {
+  TW_FOR_EACH(i, p.count)
+    static_cast<double*>(p.y)[i] = beta_slope(p.x[0][i], p.x[1][i], p.x[2][i]);
 }
-TW_KERNEL(checked_shares, Draw, 256) {
+TW_KERNEL(checked_shares, Draw, kBlockThreads) {
   TW_FOR_EACH(i, p.count) {
-    const double share = p.x[i];
+    const double share = p.x[0][i];
     if (!(share >= 0 && share <= 1))
-      return report(p.fault, p.code, 2, bits_of(share), i, 0, 0);
+      return report(p.fault, p.code, kWrongShare, bits_of(share), i, 0, 0);
     static_cast<double*>(p.y)[i] = share;
   }
 }
@@ -127,15 +120,15 @@ TW_KERNEL(checked_shares, Draw, 256) {
 // does 256 swaps at a time: each reserves its two places, and those that hold both as the first of
 // all that want them are done (Shun et al., "Sequential random permutation, list contraction and
 // tree contraction are highly parallel", SODA 2015), so that the order is that of one by one.
-TW_KERNEL(permutation, Draw, 256) {
+TW_KERNEL(permutation, Draw, kBlockThreads) {
   __shared__ int waiting;
   int64_t* const y = static_cast<int64_t*>(p.y);
-  for (int64_t i = threadIdx.x; i < p.count; i += 256) {
+  for (int64_t i = threadIdx.x; i < p.count; i += kBlockThreads) {
     y[i] = i;
     p.reserved[i] = 0;
   }
   __syncthreads();
-  for (int64_t last = p.count - 1; last > 0; last -= 256) {
+  for (int64_t last = p.count - 1; last > 0; last -= kBlockThreads) {
     const int64_t i = last - threadIdx.x;
     bool waits = i > 0;
     const int64_t with = waits ? int64_t(high_half(pair_of(p, i), uint64_t(i) + 1)) : 0;
@@ -165,16 +158,6 @@ TW_KERNEL(permutation, Draw, 256) {
 
 // ---- classes of rows of probabilities ----
 
-struct Classes {
-  int64_t rows, classes, samples, replacement;
-  const double *p, *u;  // u: uniform numbers, for each sample, or without replacement each class
-  double* sums;         // [rows][classes]: sums up to each class, or when it arrives
-  int64_t* last;        // [rows]: the last class of a probability above 0
-  void* y;
-  Fault* fault;
-  int32_t code;
-};
-
 TW_DEVICE double sum_of_block(double x) {
   __shared__ double warps[8];
 #pragma unroll
@@ -187,14 +170,14 @@ TW_DEVICE double sum_of_block(double x) {
   return x;
 }
 
-// A block a row. What is wrong: 3 a probability, 4 none above 0, 5 the sum, 6 too few.
-TW_KERNEL(checked_probabilities, Classes, 256) {
+// A block a row.
+TW_KERNEL(checked_probabilities, Classes, kBlockThreads) {
   const int64_t row = blockIdx.x;
   const double* const x = p.p + row * p.classes;
   double possible = 0, total = 0, worst = 0;
-  for (int64_t i = threadIdx.x; i < p.classes; i += 256) {
+  for (int64_t i = threadIdx.x; i < p.classes; i += kBlockThreads) {
     if (!(x[i] >= 0) || x[i] == double(TW_INFINITY)) {
-      report(p.fault, p.code, 3, bits_of(x[i]), row, i, 0);
+      report(p.fault, p.code, kWrongProbability, bits_of(x[i]), row, i, 0);
       worst = 1;
       continue;
     }
@@ -207,15 +190,15 @@ TW_KERNEL(checked_probabilities, Classes, 256) {
   worst = sum_of_block(worst);
   if (threadIdx.x != 0 || worst > 0) return;
   if (possible == 0)
-    report(p.fault, p.code, 4, 0, row, 0, 0);
+    report(p.fault, p.code, kNoProbability, 0, row, 0, 0);
   else if (total == double(TW_INFINITY))
-    report(p.fault, p.code, 5, 0, row, 0, 0);
+    report(p.fault, p.code, kInfiniteSum, 0, row, 0, 0);
   else if (!p.replacement && possible < double(p.samples))
-    report(p.fault, p.code, 6, int64_t(possible), row, p.samples, 0);
+    report(p.fault, p.code, kTooFewClasses, int64_t(possible), row, p.samples, 0);
 }
 
 // One after the other, as the CPU adds: the same samples come of the same numbers.
-TW_KERNEL(sum_classes, Classes, 256) {
+TW_KERNEL(sum_classes, Classes, kBlockThreads) {
   TW_FOR_EACH(row, p.rows) {
     double total = 0;
     int64_t last = 0;
@@ -227,7 +210,7 @@ TW_KERNEL(sum_classes, Classes, 256) {
   }
 }
 // The class in whose share of the sum a uniform number falls.
-TW_KERNEL(search_classes, Classes, 256) {
+TW_KERNEL(search_classes, Classes, kBlockThreads) {
   TW_FOR_EACH(at, p.rows * p.samples) {
     const int64_t row = at / p.samples;
     const double* const sums = p.sums + row * p.classes;
@@ -244,22 +227,22 @@ TW_KERNEL(search_classes, Classes, 256) {
 
 // Each class arrives after an exponential time of its rate, and the first to arrive are taken
 // (Efraimidis, Spirakis, "Weighted random sampling with a reservoir", 2006).
-TW_KERNEL(arrivals, Classes, 256) {
+TW_KERNEL(arrivals, Classes, kBlockThreads) {
   TW_FOR_EACH(i, p.rows * p.classes)
     p.sums[i] = p.p[i] > 0 ? -::log1p(-p.u[i]) / p.p[i] : double(TW_INFINITY);
 }
 // A class's place is the number of those that come before it. Of equal times the first class is.
-TW_KERNEL(first_arrivals, Classes, 256) {
-  __shared__ double times[256];
-  const int64_t row = blockIdx.y, mine = int64_t(blockIdx.x) * 256 + threadIdx.x;
+TW_KERNEL(first_arrivals, Classes, kBlockThreads) {
+  __shared__ double times[kBlockThreads];
+  const int64_t row = blockIdx.y, mine = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x;
   const double* const all = p.sums + row * p.classes;
   const double time = all[mine < p.classes ? mine : 0];
   int64_t before = 0;
-  for (int64_t first = 0; first < p.classes; first += 256) {
+  for (int64_t first = 0; first < p.classes; first += kBlockThreads) {
     __syncthreads();
     if (first + threadIdx.x < p.classes) times[threadIdx.x] = all[first + threadIdx.x];
     __syncthreads();
-    const int some = p.classes - first < 256 ? int(p.classes - first) : 256;
+    const int some = p.classes - first < kBlockThreads ? int(p.classes - first) : kBlockThreads;
     for (int i = 0; i < some; ++i)
       before += times[i] < time || (times[i] == time && first + i < mine);
   }

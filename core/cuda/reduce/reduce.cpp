@@ -6,23 +6,31 @@
 #include "core/cuda/gpu/block_counters.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/reduce/reduce_parameters.h"
+#include "core/problems/reduce.h"
 
 namespace tw::cuda {
 
 namespace {
 
-// What elements are joined by, as cuda/reduce/reduce.cuh numbers them.
-enum class Kind { sum, prod, max, min, argmax, argmin, any, all, numbers, magnitudes, squares };
-
 struct Row {
-  Kind kind;
+  ReduceOp op;
   std::string_view finish;
 };
 constexpr Row kRows[] = {
 #define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, finish, ...) \
-  {Kind::combination, #finish},
+  {ReduceOp::combination, #finish},
 #include "core/problems/reductions.inc"
 #undef TW_REDUCTION
+};
+// How the kernels' text joins two states, by ReduceJoin. Of an extremum: where b replaces a.
+struct JoinText {
+  const char *neutral, *joined, *replaces;
+};
+constexpr JoinText kJoins[] = {
+#define TW_JOIN(name, neutral, joined) {#neutral, #joined, nullptr},
+#define TW_PICK(name, replaces) {nullptr, nullptr, #replaces},
+#include "core/problems/combinations.inc"
 };
 enum class RowIndex {
 #define TW_REDUCTION(name, ...) name,
@@ -30,17 +38,8 @@ enum class RowIndex {
 #undef TW_REDUCTION
 };
 
-// The parameter of core/cuda/reduce/reduce.cuh.
-struct Parameter {
-  std::int64_t kept = 1, reduced = 1, segments = 1, segment = 0;
-  const void* x = nullptr;
-  void *y = nullptr, *partial = nullptr;
-  unsigned* done = nullptr;
-  Extents kept_extents, reduced_extents;
-  Strides kept_strides, reduced_strides;
-};
 struct Problem {
-  Parameter parameter;
+  Reduce parameter;
   RowIndex index;
   DType in, out;
   const Row& row() const { return kRows[static_cast<int>(index)]; }
@@ -52,10 +51,9 @@ template <RowIndex index> void set_up(const Call& call, void* problem) {
   p.index = index;
   p.in = x.dtype;
   p.out = call.out[0].dtype;
-  constexpr Kind kind = kRows[static_cast<int>(index)].kind;
-  constexpr bool is_arg = kind == Kind::argmax || kind == Kind::argmin;
-  const std::uint32_t reduced = is_arg ? call.attributes.axis(0, x.rank(), call.op->name)
-                                       : call.attributes.axes(0, x.rank(), call.op->name);
+  constexpr ReduceOp op = kRows[static_cast<int>(index)].op;
+  const std::uint32_t reduced = is_arg(op) ? call.attributes.axis(0, x.rank(), call.op->name)
+                                           : call.attributes.axes(0, x.rank(), call.op->name);
   Axes<1> kept(1), walked(1);
   for (int i = 0; i < x.rank(); ++i) {
     const std::int64_t step = (*x.strides)[i];
@@ -78,21 +76,23 @@ void bind(void* problem, void* const* at) {
 
 // float32 in double: a sum reads so many bytes for each addition that these cost nothing.
 const char* state_type(const Problem& p) {
-  const Kind kind = p.row().kind;
-  if (kind == Kind::any || kind == Kind::all) return "int32_t";
+  const ReduceOp op = p.row().op;
+  if (is_logic(op)) return "int32_t";
   if (is_complex(p.in)) return "complex128";
-  if (is_floating(p.in)) {
-    const bool adds = kind <= Kind::prod || kind >= Kind::numbers;
-    return adds || p.in == DType::float64 ? "double" : "float";
-  }
+  if (is_floating(p.in)) return is_additive(op) || p.in == DType::float64 ? "double" : "float";
   return p.in == DType::uint64 ? "uint64_t" : "int64_t";
 }
-constexpr std::int64_t kStateBytes = 16;  // at most
 
 std::string settings_of(const Problem& p, int width) {
+  const ReduceOp op = p.row().op;
+  const JoinText& join = kJoins[static_cast<int>(join_of(op))];
+  const auto flag = [](const char* name, bool on) { return define(name, on ? "1" : "0"); };
   return define("TW_IN", type_name(p.in)) + define("TW_OUT", type_name(p.out)) +
-         define("TW_TYPE", state_type(p)) +
-         define("TW_KIND", std::to_string(static_cast<int>(p.row().kind))) +
+         define("TW_TYPE", state_type(p)) + define("TW_TERM", combination_of(op).term) +
+         flag("TW_IS_LOGIC", is_logic(op)) + flag("TW_IS_EXTREMUM", is_extremum(op)) +
+         flag("TW_IS_ARG", is_arg(op)) +
+         (is_extremum(op) ? define("TW_REPLACES", join.replaces)
+                          : define("TW_NEUTRAL", join.neutral) + define("TW_JOINED", join.joined)) +
          (p.row().finish == "y" ? "" : define("TW_FINISH", std::string(p.row().finish))) +
          define("TW_WIDTH", std::to_string(width));
 }
@@ -102,15 +102,15 @@ void run(const void* problem) {
   if (p.parameter.kept == 0) return;
   static const char of_rows = 0, of_columns = 0, of_segments = 0;
   Gpu& gpu = Gpu::current();
-  Parameter q = p.parameter;
+  Reduce q = p.parameter;
   const auto step = [](const Extents& e, const Strides& s) {
     return std::abs(s.stride[e.rank - 1]) + (e.extent[e.rank - 1] == 1 ? 1 << 20 : 0);
   };
   // Lanes read neighbours along the axis whose elements lie closest.
   const bool across = q.kept >= 16 && step(q.kept_extents, q.kept_strides) <
                                           step(q.reduced_extents, q.reduced_strides);
-  const int width = !across && q.reduced > 1024 ? 256 : 32;
-  const std::int64_t rows_each = across ? 32 : 256 / width;
+  const int width = !across && q.reduced > 1024 ? kBlockThreads : kWarpThreads;
+  const std::int64_t rows_each = across ? kReducedColumns : kBlockThreads / width;
   const std::int64_t blocks = divide_up(q.kept, rows_each);
   // Few rows of many elements are cut, until there are blocks for all multiprocessors. The cut does
   // not depend on the GPU: its result has the same bits on all.
@@ -124,7 +124,7 @@ void run(const void* problem) {
     q.segments = divide_up(q.reduced, q.segment);
   }
   if (q.segments > 1) {
-    q.partial = gpu.pool.allocate(static_cast<std::size_t>(q.kept * q.segments * kStateBytes));
+    q.partial = gpu.pool.allocate(static_cast<std::size_t>(q.kept * q.segments * kMostStateBytes));
     q.done = counters_of_blocks(gpu, blocks);
   }
   const std::uint64_t key =
@@ -133,7 +133,7 @@ void run(const void* problem) {
           512 +
       static_cast<std::uint64_t>(width);
   const auto settings = [&] { return settings_of(p, width); };
-  Grid grid{{}, 256, 0};
+  Grid grid;
   grid.blocks[0] = static_cast<unsigned>(blocks);
   grid.blocks[1] = static_cast<unsigned>(q.segments);
   grid.blocks[2] = 1;
@@ -142,12 +142,12 @@ void run(const void* problem) {
              grid, &q);
   if (q.segments == 1) return;
   if (!q.done) {
-    Grid last{{}, 256, 0};
-    last.blocks[0] = static_cast<unsigned>(divide_up(q.kept, 256 / width));
+    Grid last;
+    last.blocks[0] = static_cast<unsigned>(divide_up(q.kept, kBlockThreads / width));
     last.blocks[1] = last.blocks[2] = 1;
     gpu.launch(kernel_of(&of_segments, key, "reduce.cuh", "reduce_segments", settings), last, &q);
   }
-  gpu.pool.release(q.partial, static_cast<std::size_t>(q.kept * q.segments * kStateBytes));
+  gpu.pool.release(q.partial, static_cast<std::size_t>(q.kept * q.segments * kMostStateBytes));
 }
 
 // Of a row with terms, whose third attribute is the type that they are converted to.
@@ -159,10 +159,13 @@ const char* refuses_terms(const Call& call) {
 }  // namespace
 
 void register_reduce_kernels() {
-#define TW_REDUCTION(name, parameters, ...)                                                \
-  add_kernel<Problem>(#name, "a warp or a block a row, lanes where elements lie together", \
-                      std::string_view(#parameters) == "terms" ? refuses_terms : nullptr,  \
-                      set_up<RowIndex::name>, bind, run);
+#define TW_REDUCTION(name, parameters, ...)                                           \
+  add_kernel<Problem>(                                                                \
+      #name, "a warp or a block a row, lanes where elements lie together",            \
+      {.refuses = std::string_view(#parameters) == "terms" ? refuses_terms : nullptr, \
+       .set_up = set_up<RowIndex::name>,                                              \
+       .bind = bind,                                                                  \
+       .run = run});
 #include "core/problems/reductions.inc"
 #undef TW_REDUCTION
 }

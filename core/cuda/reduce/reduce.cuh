@@ -1,39 +1,16 @@
 // Reductions of strided tensors: y[kept] = op over reduced of x[kept, reduced]. Settings:
 //   TW_IN, TW_OUT   types in memory              TW_TYPE  what is combined in
-//   TW_KIND         one of the numbers below     TW_WIDTH  threads that share a row: 32 or 256
+//   TW_TERM         what of an element x is joined
+//   TW_IS_EXTREMUM  1: one state stays; TW_REPLACES: where b replaces a. Of others TW_NEUTRAL, and
+//                   TW_JOINED: a and b joined
+//   TW_IS_ARG       1: where the extremum is     TW_IS_LOGIC  1: whether elements are not 0
+//   TW_WIDTH        threads that share a row: 32 or 256
 //   TW_FINISH       the result from y, the combination in double, and count, how many elements
 //                   it is of; not defined: what they are combined to
 #include "prelude.cuh"
-
-#define TW_SUM 0
-#define TW_PROD 1
-#define TW_MAX 2
-#define TW_MIN 3
-#define TW_ARGMAX 4
-#define TW_ARGMIN 5
-#define TW_ANY 6
-#define TW_ALL 7
-#define TW_NUMBERS 8  // the sums of what is no NaN, of magnitudes, of squares
-#define TW_MAGNITUDES 9
-#define TW_SQUARES 10
+#include "reduce_parameters.h"
 
 using T = TW_TYPE;
-
-struct Reduce {
-  int64_t kept, reduced;
-  int64_t segments, segment;  // a row is cut into so many of so many elements
-  const void* x;
-  void* y;
-  void* partial;  // [kept][segments], where there are several
-  // Counts the blocks of a row's segments that are done, one for each blockIdx.x, 0 before and
-  // afterwards; the last one joins them. Null: another launch does.
-  unsigned* done;
-  Extents kept_extents, reduced_extents;
-  Strides kept_strides, reduced_strides;
-};
-
-#define TW_IS_ARG (TW_KIND == TW_ARGMAX || TW_KIND == TW_ARGMIN)
-#define TW_IS_LARGEST (TW_KIND == TW_MAX || TW_KIND == TW_ARGMAX)
 
 struct State {
   T value;
@@ -41,22 +18,25 @@ struct State {
   int64_t index;  // negative: of nothing yet
 #endif
 };
+static_assert(sizeof(State) <= kMostStateBytes);
 
 TW_DEVICE State nothing() {
 #if TW_IS_ARG
   return {T(0), -1};
-#elif TW_KIND == TW_PROD || TW_KIND == TW_ALL
-  return {T(1)};
+#elif TW_IS_EXTREMUM
+  return {T(0)};  // not asked: see start_of
 #else
-  return {T(0)};
+  return {T(TW_NEUTRAL)};
 #endif
 }
-#if TW_IS_ARG || TW_KIND == TW_MAX || TW_KIND == TW_MIN
+#if TW_IS_EXTREMUM
 // NaN is beyond every number.
-TW_DEVICE bool is_beyond(T a, T b) {
-  if (a != a) return b == b;
-  return TW_IS_LARGEST ? a > b : a < b;
+TW_DEVICE bool replaces(T b, T a) {
+  if (b != b) return a == a;
+  return TW_REPLACES;
 }
+#else
+TW_DEVICE T joined(T a, T b) { return T(TW_JOINED); }
 #endif
 TW_DEVICE State combine(State a, State b) {
 #if TW_IS_ARG
@@ -64,35 +44,29 @@ TW_DEVICE State combine(State a, State b) {
   if (a.index < 0) return b;
   const bool equal = a.value == b.value || (a.value != a.value && b.value != b.value);
   if (equal) return a.index < b.index ? a : b;
-  return is_beyond(b.value, a.value) ? b : a;
-#elif TW_KIND == TW_PROD
-  return {T(a.value * b.value)};
-#elif TW_KIND == TW_MAX || TW_KIND == TW_MIN
-  return is_beyond(b.value, a.value) ? b : a;
-#elif TW_KIND == TW_ANY
-  return {T(a.value | b.value)};
-#elif TW_KIND == TW_ALL
-  return {T(a.value & b.value)};
+#endif
+#if TW_IS_EXTREMUM
+  return replaces(b.value, a.value) ? b : a;
 #else
-  return {T(a.value + b.value)};
+  return {joined(a.value, b.value)};
 #endif
 }
+
+// What terms are made of, under the names that they have on the CPU.
+namespace terms {
+template <class V> struct Same { using type = V; };
+template <class V> TW_DEVICE V where(bool c, V a, typename Same<V>::type b) { return c ? a : b; }
+template <class V> TW_DEVICE V abs(V x) { return x < 0 ? -x : x; }
+TW_DEVICE T term_of(T x) { return T(TW_TERM); }
+}  // namespace terms
+
 TW_DEVICE State state_of(TW_IN x, int64_t index) {
 #if TW_IS_ARG
-  return {convert<T>(x), index};
-#elif TW_KIND == TW_ANY || TW_KIND == TW_ALL
+  return {terms::term_of(convert<T>(x)), index};
+#elif TW_IS_LOGIC
   return {T(is_true(x))};
-#elif TW_KIND == TW_NUMBERS
-  const T value = convert<T>(x);
-  return {value == value ? value : T(0)};
-#elif TW_KIND == TW_MAGNITUDES
-  const T value = convert<T>(x);
-  return {value < 0 ? -value : value};
-#elif TW_KIND == TW_SQUARES
-  const T value = convert<T>(x);
-  return {value * value};
 #else
-  return {convert<T>(x)};
+  return {terms::term_of(convert<T>(x))};
 #endif
 }
 #ifdef TW_FINISH
@@ -127,7 +101,7 @@ TW_DEVICE State of_neighbour(State s, int bits) {
 
 // max and min have no neutral element: a row's first one stands for nothing.
 TW_DEVICE State start_of(const TW_IN* row, const Reduce& p) {
-#if TW_KIND == TW_MAX || TW_KIND == TW_MIN
+#if TW_IS_EXTREMUM && !TW_IS_ARG
   return state_of(row[0], 0);
 #else
   return nothing();
@@ -202,7 +176,7 @@ TW_DEVICE int64_t segment_end(const Reduce& p) {
 TW_DEVICE State combine_group(State s) {
 #pragma unroll
   for (int bits = 16; bits > 0; bits /= 2) s = combine(s, of_neighbour(s, bits));
-#if TW_WIDTH == 256
+#if TW_WIDTH > 32
   __shared__ State warps[8];
   __syncthreads();  // the last use of them is over
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = s;
@@ -232,7 +206,7 @@ TW_DEVICE void join(const Reduce& p, int64_t row) {
   const int lane = threadIdx.x % TW_WIDTH;
   const State* states =
       static_cast<const State*>(p.partial) + (row < p.kept ? row : p.kept - 1) * p.segments;
-#if TW_IS_ARG || TW_KIND == TW_MAX || TW_KIND == TW_MIN
+#if TW_IS_EXTREMUM
   State s = states[lane < p.segments ? lane : 0];  // once more does not matter
 #else
   State s = lane < p.segments ? states[lane] : nothing();
@@ -243,9 +217,9 @@ TW_DEVICE void join(const Reduce& p, int64_t row) {
 }
 
 // Threads side by side along a row, where its elements lie one after another.
-TW_KERNEL(reduce_rows, Reduce, 256) {
+TW_KERNEL(reduce_rows, Reduce, kBlockThreads) {
   const int lane = threadIdx.x % TW_WIDTH;
-  const int64_t row = int64_t(blockIdx.x) * (256 / TW_WIDTH) + threadIdx.x / TW_WIDTH;
+  const int64_t row = int64_t(blockIdx.x) * (kBlockThreads / TW_WIDTH) + threadIdx.x / TW_WIDTH;
   const int64_t inside = row < p.kept ? row : p.kept - 1;  // all lanes take part in exchanges
   const TW_IN* x = static_cast<const TW_IN*>(p.x) + place(p.kept_extents, p.kept_strides, inside);
   const int64_t begin = int64_t(blockIdx.y) * p.segment, end = segment_end(p);
@@ -256,24 +230,27 @@ TW_KERNEL(reduce_rows, Reduce, 256) {
   if (is_last(p)) join(p, row);
 }
 
-// Threads side by side along the kept axes, eight lines of 32.
-TW_KERNEL(reduce_columns, Reduce, 256) {
-  __shared__ State lines[8][32];
-  const int lane = threadIdx.x % 32, line = threadIdx.x / 32;
-  const int64_t row = int64_t(blockIdx.x) * 32 + lane;
+// Threads side by side along the kept axes, some lines of them.
+TW_KERNEL(reduce_columns, Reduce, kBlockThreads) {
+  constexpr int kColumns = kReducedColumns, kLines = kBlockThreads / kColumns;
+  __shared__ State lines[kLines][kColumns];
+  const int lane = threadIdx.x % kColumns, line = threadIdx.x / kColumns;
+  const int64_t row = int64_t(blockIdx.x) * kColumns + lane;
   const int64_t inside = row < p.kept ? row : p.kept - 1;
   const TW_IN* x = static_cast<const TW_IN*>(p.x) + place(p.kept_extents, p.kept_strides, inside);
-  lines[line][lane] = walk(p, x, int64_t(blockIdx.y) * p.segment + line, segment_end(p), 8);
+  lines[line][lane] = walk(p, x, int64_t(blockIdx.y) * p.segment + line, segment_end(p), kLines);
   __syncthreads();
   if (line == 0 && row < p.kept) {
     State s = lines[0][lane];
-    for (int i = 1; i < 8; ++i) s = combine(s, lines[i][lane]);
+    for (int i = 1; i < kLines; ++i) s = combine(s, lines[i][lane]);
     give(p, row, s);
   }
   if (!is_last(p)) return;
-  for (int i = 0; i < 4; ++i) join(p, int64_t(blockIdx.x) * 32 + line * 4 + i);
+  constexpr int kEach = kColumns / kLines;  // rows that threads of a line join, one after another
+  for (int i = 0; i < kEach; ++i)
+    join(p, int64_t(blockIdx.x) * kColumns + line * kEach + i);
 }
 
-TW_KERNEL(reduce_segments, Reduce, 256) {
-  join(p, int64_t(blockIdx.x) * (256 / TW_WIDTH) + threadIdx.x / TW_WIDTH);
+TW_KERNEL(reduce_segments, Reduce, kBlockThreads) {
+  join(p, int64_t(blockIdx.x) * (kBlockThreads / TW_WIDTH) + threadIdx.x / TW_WIDTH);
 }

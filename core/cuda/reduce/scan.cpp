@@ -3,20 +3,14 @@
 
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/reduce/scan_parameters.h"
 
 namespace tw::cuda {
 
 namespace {
 
-enum class Kind { sum, product, log_sum, cummax, cummin, recurrence };
-
-// The parameter of core/cuda/reduce/scan.cuh.
-struct Scan {
-  std::int64_t lines, n, inner, reverse;
-  const void *x, *b;
-  void* y;
-  std::int64_t* places;
-};
+using Kind = ScanKind;
+using Scan = ScanOf<void>;
 struct Problem {
   Scan parameter;
   Kind kind;
@@ -71,8 +65,7 @@ void run(const void* problem) {
                define("TW_KIND", std::to_string(static_cast<int>(p.kind)));
       });
   Grid grid;
-  grid.blocks[0] = static_cast<unsigned>(blocks ? q.lines : divide_up(q.lines, 256));
-  grid.threads = 256;
+  grid.blocks[0] = static_cast<unsigned>(blocks ? q.lines : divide_up(q.lines, kBlockThreads));
   Gpu::current().launch(kernel, grid, &q);
 }
 
@@ -91,7 +84,12 @@ const char* refuses_half(const Call& call) {
 constexpr char kHelp[] = "a thread a line, or a block where there are few long ones";
 template <Kind kind>
 void add(const char* op, const char* (*refuses)(const Call&), std::uint32_t contiguous = 1) {
-  add_kernel<Problem>(op, kHelp, refuses, set_up<kind>, bind<kind>, run, contiguous);
+  add_kernel<Problem>(op, kHelp,
+                      {.refuses = refuses,
+                       .set_up = set_up<kind>,
+                       .bind = bind<kind>,
+                       .run = run,
+                       .contiguous = contiguous});
 }
 
 }  // namespace

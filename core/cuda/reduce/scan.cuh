@@ -2,21 +2,10 @@
 // is a combination that may be bracketed anyhow. A block a line, a segment of it a thread. Settings:
 // TW_TYPE (in memory), TW_STATE (what is combined in), TW_KIND.
 #include "prelude.cuh"
-#define TW_SUM 0
-#define TW_PRODUCT 1
-#define TW_LOG_SUM 2
-#define TW_CUMMAX 3
-#define TW_CUMMIN 4
-#define TW_RECURRENCE 5
+#include "scan_parameters.h"
 using T = TW_TYPE;
 using S = TW_STATE;
-
-struct Scan {
-  int64_t lines, n, inner, reverse;
-  const T *x, *b;
-  T* y;
-  int64_t* places;
-};
+using Scan = ScanOf<T>;
 
 // Two numbers suffice: a log-sum's largest exponent and sum; y = first * before + second of a
 // recurrence.
@@ -25,24 +14,24 @@ struct State {
   int64_t index;  // of an extreme; negative: of nothing yet
 };
 TW_DEVICE State nothing() {
-#if TW_KIND == TW_PRODUCT || TW_KIND == TW_RECURRENCE
+#if TW_KIND == TW_SCAN_PRODUCT || TW_KIND == TW_SCAN_RECURRENCE
   return {S(1), S(0), -1};
-#elif TW_KIND == TW_LOG_SUM
+#elif TW_KIND == TW_SCAN_LOG_SUM
   return {-S(TW_INFINITY), S(0), -1};
-#elif TW_KIND == TW_SUM
+#elif TW_KIND == TW_SCAN_SUM
   return {-S(0), S(0), -1};
 #else
   return {S(0), S(0), -1};
 #endif
 }
 TW_DEVICE State combine(State a, State b) {
-#if TW_KIND == TW_SUM
+#if TW_KIND == TW_SCAN_SUM
   return {S(a.first + b.first), S(0), 0};
-#elif TW_KIND == TW_PRODUCT
+#elif TW_KIND == TW_SCAN_PRODUCT
   return {S(a.first * b.first), S(0), 0};
-#elif TW_KIND == TW_RECURRENCE
+#elif TW_KIND == TW_SCAN_RECURRENCE
   return {b.first * a.first, b.first * a.second + b.second, 0};
-#elif TW_KIND == TW_LOG_SUM
+#elif TW_KIND == TW_SCAN_LOG_SUM
   if (a.first != a.first) return a;
   if (b.first != b.first) return b;
   const S top = a.first > b.first ? a.first : b.first;
@@ -54,28 +43,28 @@ TW_DEVICE State combine(State a, State b) {
   if (a.index < 0) return b;
   if (b.index < 0) return a;
   // Of equal ones the last; a NaN stays, and a later one takes its place.
-  const bool larger = TW_KIND == TW_CUMMAX ? b.first >= a.first : b.first <= a.first;
+  const bool larger = TW_KIND == TW_SCAN_CUMMAX ? b.first >= a.first : b.first <= a.first;
   return b.first != b.first || (a.first == a.first && larger) ? b : a;
 #endif
 }
 TW_DEVICE State state_of(const Scan& p, int64_t at, int64_t i) {
-#if TW_KIND == TW_RECURRENCE
+#if TW_KIND == TW_SCAN_RECURRENCE
   return {convert<S>(p.x[at]), convert<S>(p.b[at]), i};
-#elif TW_KIND == TW_LOG_SUM
+#elif TW_KIND == TW_SCAN_LOG_SUM
   return {convert<S>(p.x[at]), S(1), i};
 #else
   return {convert<S>(p.x[at]), S(0), i};
 #endif
 }
 TW_DEVICE void put(const Scan& p, int64_t at, State s) {
-#if TW_KIND == TW_RECURRENCE
+#if TW_KIND == TW_SCAN_RECURRENCE
   p.y[at] = convert<T>(s.second);
-#elif TW_KIND == TW_LOG_SUM
+#elif TW_KIND == TW_SCAN_LOG_SUM
   p.y[at] = convert<T>(s.first + ::log(s.second));
 #else
   p.y[at] = convert<T>(s.first);
 #endif
-#if TW_KIND == TW_CUMMAX || TW_KIND == TW_CUMMIN
+#if TW_KIND == TW_SCAN_CUMMAX || TW_KIND == TW_SCAN_CUMMIN
   p.places[at] = s.index;
 #endif
 }
@@ -85,8 +74,8 @@ TW_DEVICE int64_t address(const Scan& p, int64_t line, int64_t i) {
 }
 
 // A thread a line: many lines, or short ones.
-TW_KERNEL(scan_lines, Scan, 256) {
-  const int64_t line = int64_t(blockIdx.x) * 256 + threadIdx.x;
+TW_KERNEL(scan_lines, Scan, kBlockThreads) {
+  const int64_t line = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x;
   if (line >= p.lines) return;
   State s = nothing();
   for (int64_t i = 0; i < p.n; ++i) {
@@ -97,15 +86,15 @@ TW_KERNEL(scan_lines, Scan, 256) {
 }
 
 // A block a line: first what each segment comes to, then what stands before it, then its elements.
-TW_KERNEL(scan_blocks, Scan, 256) {
-  __shared__ State segments[256];
-  const int64_t line = blockIdx.x, each = (p.n + 255) / 256;
+TW_KERNEL(scan_blocks, Scan, kBlockThreads) {
+  __shared__ State segments[kBlockThreads];
+  const int64_t line = blockIdx.x, each = (p.n + kBlockThreads - 1) / kBlockThreads;
   const int64_t begin = threadIdx.x * each, end = begin + each < p.n ? begin + each : p.n;
   State s = nothing();
   for (int64_t i = begin; i < end; ++i) s = combine(s, state_of(p, address(p, line, i), i));
   segments[threadIdx.x] = s;
   __syncthreads();
-  for (int by = 1; by < 256; by *= 2) {
+  for (int by = 1; by < kBlockThreads; by *= 2) {
     const State before = threadIdx.x >= by ? segments[threadIdx.x - by] : nothing();
     const State own = segments[threadIdx.x];
     __syncthreads();

@@ -5,6 +5,7 @@
 #include "core/cuda/gpu/axes.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/sequence/attention/attention_parameters.h"
 #include "core/cuda/gpu/rates.h"
 
 namespace tw::cuda {
@@ -13,25 +14,11 @@ namespace {
 
 using std::int64_t;
 
-// Operands that heads walk over; g is the last of a backward call.
-enum Walked { kQ, kK, kV, kG, kMask, kWalked };
-
-// The parameter of core/cuda/sequence/attention/operands.cuh.
-struct Parameter {
-  int64_t queries, keys, size, value_size;
-  int64_t row[kG + 1], mask_row, mask_column;
-  double scale;
-  int64_t causal;
-  Extents heads;
-  Strides strides[kWalked];
-  const void *q, *k, *v, *mask, *out, *log_sums, *g;
-  void *y, *y_log_sums, *dq, *dk, *dv;
-  float* slopes;
-};
+using Parameter = Attention;
 struct Problem {
   Parameter parameter;
   DType dtype;
-  int mask;  // 0: none, 1: bool, 2: added
+  int mask;  // a TW_MASK
   int64_t heads;
 };
 
@@ -74,7 +61,7 @@ void set_up(const Call& call, void* problem) {
   const Meta &q = call.in[0], &k = call.in[1], &mask = call.in[3];
   const int batch = q.rank() - 2;
   p.dtype = q.dtype;
-  p.mask = mask.absent ? 0 : is_bool(mask.dtype) ? 1 : 2;
+  p.mask = mask.absent ? TW_MASK_NONE : is_bool(mask.dtype) ? TW_MASK_BOOL : TW_MASK_ADDED;
   p.heads = 1;
   for (int i = 0; i < batch; ++i) p.heads *= q.size(i);
   Axes<kWalked> axes(kWalked);
@@ -134,8 +121,7 @@ std::string settings_of(const Problem& p) {
 // A block for each head, tile of `rows` and piece of `columns`. `wide`: columns that a thread
 // holds; more cost registers, fewer mean that scores are made more than once.
 void launch(const Problem& p, const char* kernel, int64_t rows, int64_t columns, int wide) {
-  const bool is_double = p.dtype == DType::float64;
-  const int64_t tile = is_double ? 32 : 64;  // kTile
+  const int tile = blocks_tile(static_cast<int>(size_of(compute_dtype(p.dtype))));
   if (p.heads * rows == 0) return;
   const std::uint64_t key =
       (static_cast<std::uint64_t>(p.dtype) * 4 + static_cast<std::uint64_t>(p.mask)) * 16 +
@@ -143,8 +129,9 @@ void launch(const Problem& p, const char* kernel, int64_t rows, int64_t columns,
   const Function function = kernel_of(kernel, key, "attention.cuh", kernel, [&] {
     return settings_of(p) + define("TW_WIDE", std::to_string(wide));
   });
-  Gpu::current().launch(function, grid_of(p, rows, tile, divide_up(columns, 16 * wide), 256),
-                        &p.parameter);
+  Gpu::current().launch(
+      function, grid_of(p, rows, tile, divide_up(columns, blocks_columns(wide)), kBlockThreads),
+      &p.parameter);
 }
 int wide_for(const Problem& p, int64_t columns) {
   return p.dtype == DType::float64 || columns <= 64 ? 4 : 8;
@@ -166,27 +153,18 @@ void run_backward(const void* problem) {
 
 // ---- tensor cores: 16-bit operands whose rows are copied 16 bytes at a time ----
 
-constexpr int64_t kMostSize = 256, kMostPiece = 128, kKeyTile = 64;
-
 // Columns as kernels are compiled for them.
-int64_t padded(int64_t columns) {
-  return columns > kMostPiece ? kMostSize : divide_up(std::max<int64_t>(columns, 1), 16) * 16;
+int padded(int64_t columns) {
+  return columns > kMostAttentionPiece
+             ? kMostAttentionColumns
+             : static_cast<int>(divide_up(std::max<int64_t>(columns, 1), 16) * 16);
 }
-int64_t piece_of(int64_t columns) { return std::min(padded(columns), kMostPiece); }
-// Rows of a tile in shared memory are an odd number of chunks of 16 bytes apart.
-int64_t tile_bytes(int64_t rows, int64_t columns) {
-  return rows * ((padded(columns) / 8) | 1) * 16;
+int forward_bytes(const Parameter& a, int high) {
+  return attention_forward_bytes(high, padded(a.size), padded(a.value_size));
 }
-
-unsigned forward_bytes(const Parameter& a, int64_t queries) {
-  return static_cast<unsigned>(
-      tile_bytes(queries, a.size) +
-      2 * (tile_bytes(kKeyTile, a.size) + tile_bytes(kKeyTile, piece_of(a.value_size))));
-}
-// Of the keys' pass, which keeps three sums of each query as well.
-unsigned backward_bytes(const Parameter& a) {
-  const int64_t pair = tile_bytes(kKeyTile, a.size) + tile_bytes(kKeyTile, a.value_size);
-  return static_cast<unsigned>(3 * pair + 2 * 3 * 4 * kKeyTile);
+// Of the keys' pass, which needs more than that of queries.
+int backward_bytes(const Parameter& a) {
+  return attention_backward_bytes(1, padded(a.size), padded(a.value_size));
 }
 
 // Rows and heads on multiples of 16 bytes.
@@ -202,7 +180,8 @@ const char* why_not_tensor(const Problem& p, int64_t bytes) {
   const GpuFacts& facts = Gpu::current().facts;
   if (size_of(p.dtype) != 2) return "for bfloat16 and float16";
   if (facts.capability < 80) return "for compute capability 8.0 and later";
-  if (a.size > kMostSize || a.value_size > kMostSize) return "heads have more than 256 columns";
+  if (a.size > kMostAttentionColumns || a.value_size > kMostAttentionColumns)
+    return "heads have more than 256 columns";
   if (a.size % 8 || a.value_size % 8 || !is_whole(a, kQ) || !is_whole(a, kK) || !is_whole(a, kV) ||
       !is_whole(a, kG))
     return "an operand's rows are not a multiple of 16 bytes apart";
@@ -216,10 +195,10 @@ bool accepts(const char* why, std::string* reason) {
   if (why && reason) *reason = why;
   return !why;
 }
-template <int queries> bool accepts_forward(const void* problem, std::string* reason) {
+template <int high> bool accepts_forward(const void* problem, std::string* reason) {
   const Problem& p = *static_cast<const Problem*>(problem);
-  const char* why = why_not_tensor(p, forward_bytes(p.parameter, queries));
-  if (!why && p.mask && queries == 128) why = "a mask's addresses leave too few registers";
+  const char* why = why_not_tensor(p, forward_bytes(p.parameter, high));
+  if (!why && p.mask && high == 2) why = "a mask's addresses leave too few registers";
   return accepts(why, reason);
 }
 bool accepts_backward(const void* problem, std::string* reason) {
@@ -235,31 +214,30 @@ bool is_on_16_bytes(const Parameter& a) {
 
 // `high`: 16 rows of a warp, or twice as many.
 void launch_tensor(const Problem& p, const char* file, const char* kernel, int64_t rows,
-                   int64_t pieces, int high, unsigned bytes) {
+                   int64_t pieces, int high, int bytes) {
   if (p.heads * rows == 0) return;
-  const int64_t size = padded(p.parameter.size), values = padded(p.parameter.value_size);
+  const int size = padded(p.parameter.size), values = padded(p.parameter.value_size);
   std::uint64_t key = static_cast<std::uint64_t>(p.dtype) * 4 + static_cast<std::uint64_t>(p.mask);
-  for (const int64_t each : {size, values, int64_t{high}})
-    key = key * 512 + static_cast<std::uint64_t>(each);
+  for (const int each : {size, values, high}) key = key * 512 + static_cast<std::uint64_t>(each);
   const Function function = kernel_of(kernel, key, file, kernel, [&] {
-    return settings_of(p) + define("TW_KIND", p.dtype == DType::float16 ? "1" : "0") +
+    return settings_of(p) + define("TW_KIND", tensor_core_kind(p.dtype)) +
            define("TW_SIZE", std::to_string(size)) + define("TW_VALUES", std::to_string(values)) +
            define("TW_HIGH", std::to_string(high));
   });
-  Grid grid = grid_of(p, rows, 64 * high, pieces, 128);
-  grid.shared_bytes = bytes;
+  Grid grid = grid_of(p, rows, attention_rows(high), pieces, kAttentionThreads);
+  grid.shared_bytes = static_cast<unsigned>(bytes);
   Gpu::current().launch(function, grid, &p.parameter);
 }
 
 constexpr char kTensor[] = "attention_tensor",
                kTensorQueries[] = "attention_tensor_queries_backward",
                kTensorKeys[] = "attention_tensor_keys_backward";
-template <int queries> void run_tensor_forward(const void* problem) {
+template <int high> void run_tensor_forward(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
   const Parameter& a = p.parameter;
   if (!is_on_16_bytes(a)) return run_forward(problem);
-  launch_tensor(p, "attention/forward.cuh", kTensor, a.queries, divide_up(a.value_size, kMostPiece),
-                queries / 64, forward_bytes(a, queries));
+  launch_tensor(p, "attention/forward.cuh", kTensor, a.queries,
+                divide_up(a.value_size, kMostAttentionPiece), high, forward_bytes(a, high));
 }
 void run_tensor_backward(const void* problem) {
   Problem p = *static_cast<const Problem*>(problem);
@@ -267,21 +245,22 @@ void run_tensor_backward(const void* problem) {
   if (!is_on_16_bytes(a)) return run_backward(problem);
   const Room slopes(std::max<int64_t>(1, p.heads * a.queries) * int64_t{sizeof(float)});
   a.slopes = static_cast<float*>(slopes.at());
-  const unsigned bytes = backward_bytes(a);
+  const int bytes = backward_bytes(a);
   launch_tensor(p, "attention/backward.cuh", kTensorQueries, a.queries,
-                divide_up(a.size, kMostPiece), 1, bytes);
+                divide_up(a.size, kMostAttentionPiece), 1, bytes);
   launch_tensor(p, "attention/backward.cuh", kTensorKeys, a.keys,
-                divide_up(std::max(a.size, a.value_size), kMostPiece), 1, bytes);
+                divide_up(std::max(a.size, a.value_size), kMostAttentionPiece), 1, bytes);
 }
 
 // Beside "blocks", which has no estimate: whatever these accept is theirs.
-template <int queries> double tensor_forward_ns(const void* problem) {
+template <int high> double tensor_forward_ns(const void* problem) {
+  constexpr int queries = attention_rows(high);
   const Problem& p = *static_cast<const Problem*>(problem);
   const Parameter& a = p.parameter;
   const double columns =
-      static_cast<double>(a.size * divide_up(a.value_size, kMostPiece) + a.value_size);
+      static_cast<double>(a.size * divide_up(a.value_size, kMostAttentionPiece) + a.value_size);
   // With 16 rows a warp, operands come from shared memory twice as often for each product.
-  const double rate = rates().warps * (queries == 128 ? 0.6 : 0.45) * (a.causal ? 2 : 1);
+  const double rate = rates().warps * (high == 2 ? 0.6 : 0.45) * (a.causal ? 2 : 1);
   return waves_ns(static_cast<double>(p.heads * divide_up(a.queries, queries)),
                   queries * static_cast<double>(a.keys) * columns, rate);
 }
@@ -291,21 +270,41 @@ double tensor_backward_ns(const void*) { return rates().launch_ns; }
 }  // namespace
 
 void register_attention_kernels() {
-  add_kernel<Problem>(kForward, "a tile of queries a block, scores in registers", refuses, set_up,
-                      bind_forward, run_forward)
+  add_kernel<Problem>(
+      kForward, "a tile of queries a block, scores in registers",
+      {.refuses = refuses, .set_up = set_up, .bind = bind_forward, .run = run_forward})
       .copies = copies;
-  register_kernel(new Kernel{kForward, "tensor64", "cuda", Precision::ieee,
-                             "16 bits on tensor cores, 64 queries a block", accepts_forward<64>,
-                             tensor_forward_ns<64>, run_tensor_forward<64>});
-  register_kernel(new Kernel{kForward, "tensor128", "cuda", Precision::ieee,
-                             "16 bits on tensor cores, 128 queries a block", accepts_forward<128>,
-                             tensor_forward_ns<128>, run_tensor_forward<128>});
+  register_kernel(new Kernel{.op = kForward,
+                             .name = "tensor64",
+                             .device = "cuda",
+                             .precision = Precision::ieee,
+                             .help = "16 bits on tensor cores, 64 queries a block",
+                             .accepts = accepts_forward<1>,
+                             .cost_ns = tensor_forward_ns<1>,
+                             .run = run_tensor_forward<1>});
+  register_kernel(new Kernel{.op = kForward,
+                             .name = "tensor128",
+                             .device = "cuda",
+                             .precision = Precision::ieee,
+                             .help = "16 bits on tensor cores, 128 queries a block",
+                             .accepts = accepts_forward<2>,
+                             .cost_ns = tensor_forward_ns<2>,
+                             .run = run_tensor_forward<2>});
   add_kernel<Problem>(kBackward, "weights again from the log-sums: by queries, then by keys",
-                      refuses, set_up, bind_backward, run_backward, 3 << 4)
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind_backward,
+                       .run = run_backward,
+                       .contiguous = 3 << 4})
       .copies = copies;
-  register_kernel(new Kernel{kBackward, "tensor", "cuda", Precision::ieee,
-                             "the same of 16 bits on tensor cores", accepts_backward,
-                             tensor_backward_ns, run_tensor_backward});
+  register_kernel(new Kernel{.op = kBackward,
+                             .name = "tensor",
+                             .device = "cuda",
+                             .precision = Precision::ieee,
+                             .help = "the same of 16 bits on tensor cores",
+                             .accepts = accepts_backward,
+                             .cost_ns = tensor_backward_ns,
+                             .run = run_tensor_backward});
 }
 
 }  // namespace tw::cuda

@@ -13,17 +13,17 @@
 #include "real_functions.cuh"
 
 // Queries of a tile, and keys: 16 x 16 threads hold kEach x kEach scores each.
-constexpr int kEach = sizeof(T) == 8 ? 2 : 4;
-constexpr int kTile = 16 * kEach;
+constexpr int kEach = scores_each(sizeof(T));
+constexpr int kTile = blocks_tile(sizeof(T));
 constexpr int kPitch = kTile + 1;  // threads that go down a column meet every bank of shared memory
 constexpr int kDepth = 32;         // terms of a product that are staged at once
-constexpr int kWidth = 16 * TW_WIDE;
-#define TW_ONE_BLOCK 256, 1
+constexpr int kWidth = blocks_columns(TW_WIDE);
+#define TW_ONE_BLOCK kBlockThreads, 1
 // Two blocks a multiprocessor, of which one computes while the other waits, if registers suffice.
 #if TW_WIDE == 8 && TW_MASK
 #define TW_THREADS TW_ONE_BLOCK
 #else
-#define TW_THREADS 256, 2
+#define TW_THREADS kBlockThreads, 2
 #endif
 
 TW_DEVICE int down() { return threadIdx.x / 16; }
@@ -58,7 +58,7 @@ TW_DEVICE void multiply_rows(T (&products)[kEach][kEach], const Rows& a, const R
   T *const left = stage, *const right = stage + kDepth * kPitch;
   for (int64_t first = 0; first < size; first += kDepth) {
     __syncthreads();  // the last use of the stage is over
-    for (int i = threadIdx.x; i < kTile * kDepth; i += 256) {
+    for (int i = threadIdx.x; i < kTile * kDepth; i += kBlockThreads) {
       const int row = i / kDepth, depth = i % kDepth;
       left[depth * kPitch + row] = a.at(row, first + depth, size);
       right[depth * kPitch + row] = b.at(row, first + depth, size);
@@ -85,7 +85,7 @@ TW_DEVICE void multiply_weights(T (&sums)[kEach][TW_WIDE], const T* weights, con
                                 int64_t column, int64_t columns, T* stage) {
   for (int first = 0; first < kTile; first += kDepth) {
     __syncthreads();  // weights are there, and the last use of the stage is over
-    for (int i = threadIdx.x; i < kDepth * kWidth; i += 256)
+    for (int i = threadIdx.x; i < kDepth * kWidth; i += kBlockThreads)
       stage[i] = b.at(first + i / kWidth, column + i % kWidth, columns);
     __syncthreads();
 #pragma unroll 2
@@ -119,16 +119,16 @@ struct Head {
 
   TW_DEVICE Head(const Attention& p, int64_t number)
       : number(number),
-        q(matrix(p, p.q, p.q_heads, p.q_row, p.queries)),
-        k(matrix(p, p.k, p.k_heads, p.k_row, p.keys)),
-        v(matrix(p, p.v, p.v_heads, p.v_row, p.keys)),
-        g(matrix(p, p.g, p.g_heads, p.g_row, p.queries)),
+        q(matrix(p, p.q, kQ, p.queries)),
+        k(matrix(p, p.k, kK, p.keys)),
+        v(matrix(p, p.v, kV, p.keys)),
+        g(matrix(p, p.g, kG, p.queries)),
         out{static_cast<const M*>(p.out) + number * p.queries * p.value_size, p.value_size,
             p.queries},
-        mask(matrix_of<Mask>(p, p.mask, p.mask_heads, number)) {}
-  TW_DEVICE Matrix matrix(const Attention& p, const void* all, const Strides& heads, int64_t step,
+        mask(matrix_of<Mask>(p, p.mask, kMask, number)) {}
+  TW_DEVICE Matrix matrix(const Attention& p, const void* all, WalkedOperand which,
                           int64_t rows) const {
-    return {matrix_of<M>(p, all, heads, number), step, rows};
+    return {matrix_of<M>(p, all, which, number), p.row[which], rows};
   }
 };
 
@@ -136,11 +136,11 @@ struct Head {
 TW_DEVICE T score_of(const Attention& p, const Head& head, T product, int64_t query, int64_t key) {
   if (query >= p.queries || key >= p.keys || (p.causal && key > query)) return -T(TW_INFINITY);
   const T score = product * T(p.scale);
-#if TW_MASK == 0
+#if TW_MASK == TW_MASK_NONE
   return score;
 #else
   const Mask mask = head.mask[query * p.mask_row + key * p.mask_column];
-  return TW_MASK == 1 ? (mask ? score : -T(TW_INFINITY)) : score + T(mask);
+  return TW_MASK == TW_MASK_BOOL ? (mask ? score : -T(TW_INFINITY)) : score + T(mask);
 #endif
 }
 // Keys before this one are all that a tile's queries attend to.

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/sequence/ctc_parameters.h"
 
 namespace tw::cuda {
 
@@ -11,17 +12,7 @@ namespace {
 
 using std::int64_t;
 
-// The parameter of core/cuda/sequence/ctc.cuh.
-struct Paths {
-  int64_t steps, batch, classes, width, blank;
-  const void *g, *log_probs;
-  const int64_t *targets, *input_lengths, *target_lengths;
-  void *losses, *beginnings, *dx;
-  void* scratch;
-  int64_t* checked;
-  Fault* fault;
-  std::int32_t code;
-};
+using Paths = PathsOf<void>;
 struct Problem {
   Paths parameter;
   DType dtype;
@@ -65,8 +56,8 @@ Paths& bind_terms(void* problem, void* const* at) {
 }
 
 void raise_bad(const Fault& fault) {
-  constexpr const char* kLengths[] = {"input_lengths", "target_lengths"};
-  if (fault.user < 2)
+  constexpr const char* kLengths[] = {"input_lengths", "target_lengths"};  // as WrongTarget
+  if (fault.user != kWrongLabel)
     fail(ErrorKind::value, "ctc_loss: ", kLengths[fault.user], " has ", fault.value,
          ", expected 0 to ", fault.limit);
   fail(ErrorKind::value, "ctc_loss: target ", fault.value, " is no class of ", fault.limit);
@@ -75,7 +66,6 @@ void raise_bad(const Fault& fault) {
 constexpr char kTargets[] = "ctc_targets", kTerms[] = "ctc_terms",
                kBackward[] = "ctc_terms_backward";
 void launch(const Problem& p, const char* kernel, Grid grid, const Paths& parameter) {
-  grid.threads = 256;
   Gpu::current().launch(kernel_of(kernel, static_cast<std::uint64_t>(p.dtype), "ctc.cuh", kernel,
                                   [&] { return define("TW_TYPE", type_name(p.dtype)); }),
                         grid, &parameter);
@@ -86,7 +76,7 @@ void run_targets(const void* problem) {
   Paths q = p.parameter;
   q.fault = Gpu::current().fault();
   q.code = code;
-  if (q.batch > 0) launch(p, kTargets, grid_for(q.batch * std::max<int64_t>(q.width, 1), 256), q);
+  if (q.batch > 0) launch(p, kTargets, grid_for(q.batch * std::max<int64_t>(q.width, 1)), q);
 }
 void run_terms(const void* problem) {
   const Problem& p = *static_cast<const Problem*>(problem);
@@ -98,7 +88,7 @@ void run_backward(const void* problem) {
   Paths q = p.parameter;
   if (q.batch == 0) return;
   const auto size = static_cast<int64_t>(size_of(p.dtype));
-  const Room rows(q.batch * 3 * (2 * q.width + 1) * size);
+  const Room rows(q.batch * kScratchRows * (2 * q.width + 1) * size);
   q.scratch = rows.at();
   launch(p, kBackward, {{static_cast<unsigned>(q.batch), 1, 1}}, q);
 }
@@ -108,23 +98,33 @@ constexpr char kHelp[] = "logarithms of sums of paths, a block a sequence";
 }  // namespace
 
 void register_ctc_kernels() {
-  add_kernel<Problem>(
-      kTargets, "a label a thread", nullptr, set_up_targets,
-      [](void* problem, void* const* at) {
-        bind_targets(problem, at).checked = static_cast<int64_t*>(at[3]);
-      },
-      run_targets, 7);
-  add_kernel<Problem>(
-      kTerms, kHelp, refuses<0>, set_up<0>,
-      [](void* problem, void* const* at) { bind_terms(problem, at); }, run_terms, 15, "labels");
-  add_kernel<Problem>(
-      kBackward, kHelp, refuses<1>, set_up<1>,
-      [](void* problem, void* const* at) {
-        Paths& q = bind_terms(problem, at + 1);
-        q.g = at[0];
-        q.dx = at[7];
-      },
-      run_backward, 127, "labels");
+  add_kernel<Problem>(kTargets, "a label a thread",
+                      {.set_up = set_up_targets,
+                       .bind =
+                           [](void* problem, void* const* at) {
+                             bind_targets(problem, at).checked = static_cast<int64_t*>(at[3]);
+                           },
+                       .run = run_targets,
+                       .contiguous = 7});
+  add_kernel<Problem>(kTerms, kHelp,
+                      {.refuses = refuses<0>,
+                       .set_up = set_up<0>,
+                       .bind = [](void* problem, void* const* at) { bind_terms(problem, at); },
+                       .run = run_terms,
+                       .contiguous = 15,
+                       .name = "labels"});
+  add_kernel<Problem>(kBackward, kHelp,
+                      {.refuses = refuses<1>,
+                       .set_up = set_up<1>,
+                       .bind =
+                           [](void* problem, void* const* at) {
+                             Paths& q = bind_terms(problem, at + 1);
+                             q.g = at[0];
+                             q.dx = at[7];
+                           },
+                       .run = run_backward,
+                       .contiguous = 127,
+                       .name = "labels"});
 }
 
 }  // namespace tw::cuda

@@ -1,37 +1,27 @@
 // Connectionist temporal classification: a block a sequence, its states (blanks and targets in
 // turn) shared between threads, a step after the other. Setting: TW_TYPE.
 #include "real_functions.cuh"
+#include "ctc_parameters.h"
 using T = TW_TYPE;
-
-// Sizes: log_probs (steps, batch, classes), targets (batch, width), beginnings (batch, steps, 2 *
-// width + 1).
-struct Paths {
-  int64_t steps, batch, classes, width, blank;
-  const T *g, *log_probs;
-  const int64_t *targets, *input_lengths, *target_lengths;
-  T *losses, *beginnings, *dx;
-  T* scratch;  // of the gradient, for each sequence three rows of states
-  int64_t* checked;
-  Fault* fault;
-  int32_t code;
-};
+using Paths = PathsOf<T>;
 
 TW_DEVICE T never() { return -T(TW_INFINITY); }
 
-// Targets with blanks behind their lengths. What is wrong: 0 an input's length, 1 a target's, 2 a
-// label.
-TW_KERNEL(ctc_targets, Paths, 256) {
-  const int64_t all = p.batch * (p.width > 0 ? p.width : 1), step = int64_t(gridDim.x) * 256;
-  for (int64_t at = int64_t(blockIdx.x) * 256 + threadIdx.x; at < all; at += step) {
+// Targets with blanks behind their lengths.
+TW_KERNEL(ctc_targets, Paths, kBlockThreads) {
+  const int64_t all = p.batch * (p.width > 0 ? p.width : 1), step = int64_t(gridDim.x) * kBlockThreads;
+  for (int64_t at = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x; at < all; at += step) {
     const int64_t n = p.width > 0 ? at / p.width : at, i = at - n * p.width;
     const int64_t steps = p.input_lengths[n], length = p.target_lengths[n];
-    if (steps < 0 || steps > p.steps) report(p.fault, p.code, 0, steps, n, p.steps, 0);
-    if (length < 0 || length > p.width) report(p.fault, p.code, 1, length, n, p.width, 0);
+    if (steps < 0 || steps > p.steps)
+      report(p.fault, p.code, kWrongInputLength, steps, n, p.steps, 0);
+    if (length < 0 || length > p.width)
+      report(p.fault, p.code, kWrongTargetLength, length, n, p.width, 0);
     if (p.width == 0) continue;
     // What is wrong counts as a blank: work behind this one in the stream reads it all the same.
     const int64_t label = i < length ? p.targets[at] : p.blank;
     const bool is_class = label >= 0 && label < p.classes;
-    if (!is_class) report(p.fault, p.code, 2, label, n, p.classes, 0);
+    if (!is_class) report(p.fault, p.code, kWrongLabel, label, n, p.classes, 0);
     p.checked[at] = is_class ? label : p.blank;
   }
 }
@@ -67,7 +57,7 @@ TW_DEVICE const T* log_probs_of(const Paths& p, int64_t t, int64_t n) {
   return p.log_probs + (t * p.batch + n) * p.classes;
 }
 
-TW_KERNEL(ctc_terms, Paths, 256) {
+TW_KERNEL(ctc_terms, Paths, kBlockThreads) {
   const Sequence q(p);
   for (int64_t t = 0; t < p.steps; ++t) {
     const T* const x = log_probs_of(p, t, q.number);
@@ -76,7 +66,7 @@ TW_KERNEL(ctc_terms, Paths, 256) {
     // States that no step so far can be in, or from which the rest cannot be reached, are never.
     const int64_t first = q.states - 2 * (q.steps - t);
     const int64_t past = q.states < 2 * t + 2 ? q.states : 2 * t + 2;
-    for (int64_t s = threadIdx.x; s < q.room; s += 256) {
+    for (int64_t s = threadIdx.x; s < q.room; s += kBlockThreads) {
       T sum = never();
       if (t < q.steps && s < past && (t == 0 || s >= first))
         sum = x[q.label(s)] + (t == 0 ? T(0)
@@ -96,19 +86,19 @@ TW_KERNEL(ctc_terms, Paths, 256) {
 }
 
 // States of one label share an element of the gradient: the first of them adds up all, in order.
-TW_KERNEL(ctc_terms_backward, Paths, 256) {
+TW_KERNEL(ctc_terms_backward, Paths, kBlockThreads) {
   const Sequence q(p);
   const T g = p.g[q.number], loss = p.losses[q.number];
-  T *behind = p.scratch + q.number * 3 * q.room, *here = behind + q.room;
+  T *behind = p.scratch + q.number * kScratchRows * q.room, *here = behind + q.room;
   T* const shares = here + q.room;
   for (int64_t t = 0; t < p.steps; ++t)
-    for (int64_t c = threadIdx.x; c < p.classes; c += 256)
+    for (int64_t c = threadIdx.x; c < p.classes; c += kBlockThreads)
       p.dx[(t * p.batch + q.number) * p.classes + c] = 0;
   if (loss == T(TW_INFINITY) || loss == never()) return;
   for (int64_t t = q.steps - 1; t >= 0; --t) {
     const T *const x = log_probs_of(p, t, q.number), *const before = q.beginnings + t * q.room;
     const bool is_last = t == q.steps - 1;
-    for (int64_t s = threadIdx.x; s < q.states; s += 256) {
+    for (int64_t s = threadIdx.x; s < q.states; s += kBlockThreads) {
       T rest = s + 2 >= q.states ? T(0) : never();
       if (!is_last)
         rest = log_sum(behind[s], s + 1 < q.states ? behind[s + 1] : never(),
@@ -118,7 +108,7 @@ TW_KERNEL(ctc_terms_backward, Paths, 256) {
       shares[s] = counts ? exponential(before[s] + rest + loss) : T(0);
     }
     __syncthreads();
-    for (int64_t s = threadIdx.x; s < q.states; s += 256) {
+    for (int64_t s = threadIdx.x; s < q.states; s += kBlockThreads) {
       const int64_t own = q.label(s);
       bool is_first = true;
       for (int64_t k = 0; k < s && is_first; ++k) is_first = q.label(k) != own;

@@ -3,6 +3,7 @@
 
 #include "core/cuda/gpu/families.h"
 #include "core/cuda/gpu/add_kernel.h"
+#include "core/cuda/sequence/recurrent_parameters.h"
 
 namespace tw::cuda {
 
@@ -10,28 +11,13 @@ namespace {
 
 using std::int64_t;
 
-enum Cell : Attribute { kTanh, kRelu, kLstm, kGru };
-// Blocks of hidden numbers, as core/cpu/sequence/recurrent.h says.
-constexpr int kGates[] = {1, 1, 4, 3}, kKept[] = {0, 0, 4, 4};
-
-// The parameter of core/cuda/sequence/recurrent.cuh.
-struct Step {
-  int64_t batch, hidden;
-  const void *weight, *bias;
-  const void *x, *h_before, *c_before;
-  void *y, *c, *kept;
-  const void* later;
-  const void *dy, *dc, *dkept;
-  void *dx, *dproducts, *dh, *dcell;
-  int64_t only_states;
-};
 // Arrays of all steps, and the first states.
 struct Problem {
-  Step all;
+  Recurrent all;
   const void *h0, *c0;
   int64_t steps;
   DType dtype;
-  Attribute cell;
+  RecurrentCell cell;
   bool reverse;
 };
 
@@ -48,7 +34,7 @@ void set_up(const Call& call, int64_t hidden, void* problem) {
   Problem& p = *new (problem) Problem{};
   const Meta& x = call.in[0];
   p.dtype = x.dtype;
-  p.cell = call.attributes[0];
+  p.cell = static_cast<RecurrentCell>(call.attributes[0]);
   p.reverse = call.attributes.flag(1);
   p.steps = x.size(0);
   p.all.batch = x.size(1);
@@ -56,21 +42,21 @@ void set_up(const Call& call, int64_t hidden, void* problem) {
 }
 void bind_forward(void* problem, void* const* at) {
   Problem& p = *static_cast<Problem*>(problem);
-  Step& a = p.all;
+  Recurrent& a = p.all;
   a.x = at[0], a.weight = at[2], p.h0 = at[3], p.c0 = at[4], a.bias = at[6];
   a.y = at[7];
-  a.c = p.cell == kLstm ? at[8] : nullptr;
-  a.kept = kKept[p.cell] ? at[9] : nullptr;
+  a.c = p.cell == RecurrentCell::lstm ? at[8] : nullptr;
+  a.kept = kept_of(p.cell) ? at[9] : nullptr;
 }
 void bind_backward(void* problem, void* const* at) {
   Problem& p = *static_cast<Problem*>(problem);
-  Step& a = p.all;
+  Recurrent& a = p.all;
   a.y = at[0], a.c = at[1], a.kept = at[2], a.weight = at[3], p.h0 = at[4], p.c0 = at[5];
   a.dy = at[6], a.dc = at[7], a.dkept = at[8];
   a.dx = at[9];
-  a.dproducts = p.cell == kGru ? at[10] : nullptr;
+  a.dproducts = p.cell == RecurrentCell::gru ? at[10] : nullptr;
   a.dh = at[11];
-  a.dcell = p.cell == kLstm ? at[12] : nullptr;
+  a.dcell = p.cell == RecurrentCell::lstm ? at[12] : nullptr;
 }
 
 // What arrays hold of one step. Steps are numbered as they run, from 0 on.
@@ -86,9 +72,9 @@ struct Places {
   const void* before(const void* all, const void* first, int64_t step) const {
     return step == 0 ? first : of(all, step - 1);
   }
-  Step step(int64_t i) const {
-    const int gates = kGates[p.cell], kept = kKept[p.cell];
-    Step s = p.all;
+  Recurrent step(int64_t i) const {
+    const int gates = gates_of(p.cell), kept = kept_of(p.cell);
+    Recurrent s = p.all;
     s.h_before = before(p.all.y, p.h0, i);
     s.c_before = before(p.all.c, p.c0, i);
     s.x = of(p.all.x, i, gates);
@@ -106,17 +92,16 @@ struct Places {
 
 constexpr char kForward[] = "recurrent_step", kBackward[] = "recurrent_step_backward";
 
-void launch(const Problem& p, const char* kernel, const Step& step) {
-  constexpr int64_t rows = 32, units = 16;  // kRows, kUnits
+void launch(const Problem& p, const char* kernel, const Recurrent& step) {
   const std::uint64_t key =
       static_cast<std::uint64_t>(p.dtype) * 4 + static_cast<std::uint64_t>(p.cell);
   const Function function = kernel_of(kernel, key, "recurrent.cuh", kernel, [&] {
-    return define("TW_TYPE", type_name(p.dtype)) + define("TW_CELL", std::to_string(p.cell));
+    return define("TW_TYPE", type_name(p.dtype)) +
+           define("TW_CELL", std::to_string(static_cast<int>(p.cell)));
   });
   Grid grid;
-  grid.blocks[0] = static_cast<unsigned>(divide_up(p.all.hidden, units));
-  grid.blocks[1] = static_cast<unsigned>(divide_up(p.all.batch, rows));
-  grid.threads = 256;
+  grid.blocks[0] = static_cast<unsigned>(divide_up(p.all.hidden, kStepUnits));
+  grid.blocks[1] = static_cast<unsigned>(divide_up(p.all.batch, kStepRows));
   Gpu::current().launch(function, grid, &step);
 }
 
@@ -132,12 +117,12 @@ void run_backward(const void* problem) {
   if (p.all.batch * p.all.hidden == 0) return;
   const void* later = nullptr;
   for (int64_t i = p.steps - 1; i >= 0; --i) {
-    Step s = Places{p}.step(i);
+    Recurrent s = Places{p}.step(i);
     s.later = later;
     launch(p, kBackward, s);
-    later = p.cell == kGru ? s.dproducts : s.dx;
+    later = p.cell == RecurrentCell::gru ? s.dproducts : s.dx;
   }
-  Step last = p.all;
+  Recurrent last = p.all;
   last.later = later;
   last.only_states = 1;
   launch(p, kBackward, last);
@@ -148,13 +133,20 @@ void run_backward(const void* problem) {
 void register_recurrent_kernels() {
   add_kernel<Problem>(
       "recurrent_steps", "a launch a step: the states' product, and the cell on it",
-      refuses_forward,
-      [](const Call& call, void* problem) { set_up(call, call.in[2].size(1), problem); },
-      bind_forward, run_forward, 0x7f, "steps");
+      {.refuses = refuses_forward,
+       .set_up = [](const Call& call, void* problem) { set_up(call, call.in[2].size(1), problem); },
+       .bind = bind_forward,
+       .run = run_forward,
+       .contiguous = 0x7f,
+       .name = "steps"});
   add_kernel<Problem>(
       "recurrent_steps_backward", "a launch a step: the later step's product, and the cell on it",
-      refuses, [](const Call& call, void* problem) { set_up(call, call.in[0].size(2), problem); },
-      bind_backward, run_backward, 0x1ff, "steps");
+      {.refuses = refuses,
+       .set_up = [](const Call& call, void* problem) { set_up(call, call.in[0].size(2), problem); },
+       .bind = bind_backward,
+       .run = run_backward,
+       .contiguous = 0x1ff,
+       .name = "steps"});
 }
 
 }  // namespace tw::cuda

@@ -2,30 +2,15 @@
 // gates, and the cell on what a thread has in registers. Faster than product and cell apart because
 // the gates' sums, 1 to 4 numbers a unit, never cross memory, and a step costs one launch. Steps
 // follow each other in the stream: a later one reads what all blocks of an earlier one wrote.
-// A block has kRows rows of the batch by kUnits units. Settings: TW_TYPE, TW_CELL (0: RNN with
-// tanh, 1: with relu, 2: LSTM, 3: GRU).
+// A block has kRows rows of the batch by kUnits units. Settings: TW_TYPE, TW_CELL.
 #include "real_functions.cuh"
+#include "recurrent_parameters.h"
 using T = TW_TYPE;
 
-constexpr int kGates = TW_CELL == 3 ? 3 : TW_CELL == 2 ? 4 : 1;
-constexpr int kKept = TW_CELL >= 2 ? 4 : 0;  // gates that the gradient reads, and a GRU's product
-constexpr int kRows = 32, kUnits = 16;       // a thread has two rows of one unit
-constexpr int kDepth = 32;                   // terms of products that are staged at once
-
-// Arrays of one step are row-major: (batch, blocks of hidden numbers); null where there are none.
-struct Recurrent {
-  int64_t batch, hidden;
-  const void *weight, *bias;
-  // Forward: the inputs' products, and the states before the step.
-  const void *x, *h_before, *c_before;
-  void *y, *c, *kept;
-  // Backward: the gradient of the later step's products, null at the last one; those that are
-  // given; what they give.
-  const void* later;
-  const void *dy, *dc, *dkept;
-  void *dx, *dproducts, *dh, *dcell;
-  int64_t only_states;  // no step is left: the product alone, which is the first states' gradient
-};
+constexpr int kGates = gates_of(tw::RecurrentCell(TW_CELL));
+constexpr int kKept = kept_of(tw::RecurrentCell(TW_CELL));
+constexpr int kRows = kStepRows, kUnits = kStepUnits;  // a thread has two rows of one unit
+constexpr int kDepth = 32;                             // terms of products that are staged at once
 
 TW_DEVICE T sigmoid(T x) {
   const T e = exponential(x < 0 ? x : -x);
@@ -66,7 +51,7 @@ TW_DEVICE void multiply(const Recurrent& p, const T* rows, int64_t depth, Weight
   const int down = threadIdx.x / 16, across = threadIdx.x % 16;
   for (int64_t first = 0; first < depth; first += kDepth) {
     __syncthreads();  // the last use of the stage is over
-    for (int i = threadIdx.x; i < kRows * kDepth; i += 256) {
+    for (int i = threadIdx.x; i < kRows * kDepth; i += kBlockThreads) {
       const int64_t row = row0 + i / kDepth, term = first + i % kDepth;
       const bool inside = row < p.batch && term < depth;
       left[i % kDepth][i / kDepth] = inside ? rows[row * depth + term] : T(0);
@@ -88,7 +73,7 @@ struct ByUnits {
   template <int gates>
   TW_DEVICE void stage(const Recurrent& p, int64_t first, int64_t depth, int64_t unit0,
                        T (&right)[kDepth][gates * kUnits + 1]) const {
-    for (int i = threadIdx.x; i < gates * kUnits * kDepth; i += 256) {
+    for (int i = threadIdx.x; i < gates * kUnits * kDepth; i += kBlockThreads) {
       const int line = i / kDepth;
       const int64_t unit = unit0 + line % kUnits, term = first + i % kDepth;
       right[i % kDepth][line] =
@@ -103,7 +88,7 @@ struct ByGates {
   template <int gates>
   TW_DEVICE void stage(const Recurrent& p, int64_t first, int64_t depth, int64_t unit0,
                        T (&right)[kDepth][gates * kUnits + 1]) const {
-    for (int i = threadIdx.x; i < kUnits * kDepth; i += 256) {
+    for (int i = threadIdx.x; i < kUnits * kDepth; i += kBlockThreads) {
       const int64_t unit = unit0 + i % kUnits, term = first + i / kUnits;
       right[i / kUnits][i % kUnits] = unit < p.hidden && term < depth
                                           ? static_cast<const T*>(p.weight)[term * p.hidden + unit]
@@ -113,32 +98,32 @@ struct ByGates {
 };
 
 TW_DEVICE void cell_forward(const Recurrent& p, const Unit& u, const T (&sums)[kGates]) {
-#if TW_CELL <= 1
+#if TW_CELL <= TW_CELL_RELU
   const T a = u.load(p.x) + sums[0];
-  u.store(p.y, TW_CELL == 0 ? tangent(a) : a < 0 ? T(0) : a);  // NaN stays
-#elif TW_CELL == 2
+  u.store(p.y, TW_CELL == TW_CELL_TANH ? tangent(a) : a < 0 ? T(0) : a);  // NaN stays
+#elif TW_CELL == TW_CELL_LSTM
   const T i = sigmoid(u.load(p.x, 0, 4) + sums[0]), f = sigmoid(u.load(p.x, 1, 4) + sums[1]);
   const T g = tangent(u.load(p.x, 2, 4) + sums[2]), o = sigmoid(u.load(p.x, 3, 4) + sums[3]);
   const T c = f * u.load(p.c_before) + i * g;
-  u.store(p.kept, i, 0, 4);
-  u.store(p.kept, f, 1, 4);
-  u.store(p.kept, g, 2, 4);
-  u.store(p.kept, o, 3, 4);
+  u.store(p.kept, i, 0, kKept);
+  u.store(p.kept, f, 1, kKept);
+  u.store(p.kept, g, 2, kKept);
+  u.store(p.kept, o, 3, kKept);
   u.store(p.c, c);
   u.store(p.y, o * tangent(c));
 #else
   const T r = sigmoid(u.load(p.x, 0, 3) + sums[0]), z = sigmoid(u.load(p.x, 1, 3) + sums[1]);
   const T q = sums[2] + (p.bias ? static_cast<const T*>(p.bias)[u.unit] : T(0));
   const T n = tangent(u.load(p.x, 2, 3) + r * q);
-  u.store(p.kept, r, 0, 4);
-  u.store(p.kept, z, 1, 4);
-  u.store(p.kept, n, 2, 4);
-  u.store(p.kept, q, 3, 4);
+  u.store(p.kept, r, 0, kKept);
+  u.store(p.kept, z, 1, kKept);
+  u.store(p.kept, n, 2, kKept);
+  u.store(p.kept, q, 3, kKept);
   u.store(p.y, (1 - z) * n + z * u.load(p.h_before));
 #endif
 }
 
-TW_KERNEL(recurrent_step, Recurrent, 256) {
+TW_KERNEL(recurrent_step, Recurrent, kBlockThreads) {
   T sums[2][kGates] = {};
   multiply<kGates>(p, static_cast<const T*>(p.h_before), p.hidden, ByUnits{}, sums);
 #pragma unroll
@@ -152,37 +137,37 @@ TW_KERNEL(recurrent_step, Recurrent, 256) {
 // of p.dh and p.dcell alone.
 TW_DEVICE void cell_backward(const Recurrent& p, const Unit& u, T dh) {
   const T dy = u.given(p.dy) + dh;
-#if TW_CELL <= 1
+#if TW_CELL <= TW_CELL_RELU
   const T y = u.load(p.y);
-  u.store(p.dx, TW_CELL == 0 ? dy * (1 - y * y) : y <= 0 ? T(0) : dy);
-#elif TW_CELL == 2
-  const T i = u.load(p.kept, 0, 4), f = u.load(p.kept, 1, 4), g = u.load(p.kept, 2, 4),
-          o = u.load(p.kept, 3, 4), t = tangent(u.load(p.c));
+  u.store(p.dx, TW_CELL == TW_CELL_TANH ? dy * (1 - y * y) : y <= 0 ? T(0) : dy);
+#elif TW_CELL == TW_CELL_LSTM
+  const T i = u.load(p.kept, 0, kKept), f = u.load(p.kept, 1, kKept), g = u.load(p.kept, 2, kKept),
+          o = u.load(p.kept, 3, kKept), t = tangent(u.load(p.c));
   const T dc = u.given(p.dc) + (p.later ? u.load(p.dcell) : T(0)) + dy * o * (1 - t * t);
-  u.store(p.dx, (dc * g + u.given(p.dkept, 0, 4)) * i * (1 - i), 0, 4);
-  u.store(p.dx, (dc * u.load(p.c_before) + u.given(p.dkept, 1, 4)) * f * (1 - f), 1, 4);
-  u.store(p.dx, (dc * i + u.given(p.dkept, 2, 4)) * (1 - g * g), 2, 4);
-  u.store(p.dx, (dy * t + u.given(p.dkept, 3, 4)) * o * (1 - o), 3, 4);
+  u.store(p.dx, (dc * g + u.given(p.dkept, 0, kKept)) * i * (1 - i), 0, 4);
+  u.store(p.dx, (dc * u.load(p.c_before) + u.given(p.dkept, 1, kKept)) * f * (1 - f), 1, 4);
+  u.store(p.dx, (dc * i + u.given(p.dkept, 2, kKept)) * (1 - g * g), 2, 4);
+  u.store(p.dx, (dy * t + u.given(p.dkept, 3, kKept)) * o * (1 - o), 3, 4);
   u.store(p.dcell, dc * f);
 #else
-  const T r = u.load(p.kept, 0, 4), z = u.load(p.kept, 1, 4), n = u.load(p.kept, 2, 4),
-          q = u.load(p.kept, 3, 4);
-  const T dn = (dy * (1 - z) + u.given(p.dkept, 2, 4)) * (1 - n * n);
-  const T dz = (dy * (u.load(p.h_before) - n) + u.given(p.dkept, 1, 4)) * z * (1 - z);
-  const T dr = (dn * q + u.given(p.dkept, 0, 4)) * r * (1 - r);
+  const T r = u.load(p.kept, 0, kKept), z = u.load(p.kept, 1, kKept), n = u.load(p.kept, 2, kKept),
+          q = u.load(p.kept, 3, kKept);
+  const T dn = (dy * (1 - z) + u.given(p.dkept, 2, kKept)) * (1 - n * n);
+  const T dz = (dy * (u.load(p.h_before) - n) + u.given(p.dkept, 1, kKept)) * z * (1 - z);
+  const T dr = (dn * q + u.given(p.dkept, 0, kKept)) * r * (1 - r);
   u.store(p.dx, dr, 0, 3);
   u.store(p.dx, dz, 1, 3);
   u.store(p.dx, dn, 2, 3);
   u.store(p.dproducts, dr, 0, 3);
   u.store(p.dproducts, dz, 1, 3);
-  u.store(p.dproducts, dn * r + u.given(p.dkept, 3, 4), 2, 3);
+  u.store(p.dproducts, dn * r + u.given(p.dkept, 3, kKept), 2, 3);
   u.store(p.dh, dy * z);
 #endif
 }
 
 // From the later step's products to the states, then the cell of this one. Of a GRU, dh holds what
 // the later step's cell gave the states directly.
-TW_KERNEL(recurrent_step_backward, Recurrent, 256) {
+TW_KERNEL(recurrent_step_backward, Recurrent, kBlockThreads) {
   T sums[2][1] = {};
   if (p.later)
     multiply<1>(p, static_cast<const T*>(p.later), kGates * p.hidden, ByGates{}, sums);
@@ -191,7 +176,7 @@ TW_KERNEL(recurrent_step_backward, Recurrent, 256) {
     const Unit u = unit_of(p, i);
     if (!u.inside) continue;
     T dh = sums[i][0];
-    if (TW_CELL == 3 && p.later) dh += u.load(p.dh);
+    if (TW_CELL == TW_CELL_GRU && p.later) dh += u.load(p.dh);
     if (p.only_states)
       u.store(p.dh, dh);
     else

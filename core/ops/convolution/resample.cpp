@@ -10,6 +10,7 @@
 #include "core/ops/move/index.h"
 #include "core/ops/engine/records.h"
 #include "core/ops/shape/view.h"
+#include "core/problems/attribute_values.h"
 
 namespace tw {
 namespace {
@@ -27,14 +28,15 @@ enum AxesAttribute {
   kTransposed = kScale + 3,
   kAxesAttributes
 };
-enum Method { kNearest, kNearestExact, kLinear, kCubic };
+using Method = ResampleMethod;
 
 // Of the signature of resample.
 enum Mode { kModeNearest, kModeExact, kModeLinear, kModeBilinear, kModeTrilinear, kModeBicubic };
 constexpr const char* kModes[] = {"nearest",  "nearest-exact", "linear",
                                   "bilinear", "trilinear",     "bicubic"};
 constexpr int kAxesOfMode[] = {0, 0, 1, 2, 3, 2};
-constexpr Method kMethodOfMode[] = {kNearest, kNearestExact, kLinear, kLinear, kLinear, kCubic};
+constexpr Method kMethodOfMode[] = {Method::nearest, Method::nearest_exact, Method::linear,
+                                    Method::linear,  Method::linear,        Method::cubic};
 
 struct Wanted {
   Dims size;
@@ -47,7 +49,7 @@ Tensor resampled(const Tensor& x, const Dims& size, int first, const Wanted& wan
   Dims image(size.rank(), 0);
   for (int i = 0; i < size.rank(); ++i) image[i] = x.size(x.rank() - size.rank() + i);
   AttributeList attributes(kAxesAttributes);
-  attributes.set(kMethod, wanted.method).set(kAlign, wanted.align_corners);
+  attributes.set(kMethod, static_cast<Attribute>(wanted.method)).set(kAlign, wanted.align_corners);
   attributes.set(kAntialias, wanted.antialias).set(kTransposed, 0);
   for (int i = 0; i < 3; ++i) {
     const int at = first + i;
@@ -98,7 +100,7 @@ void resample_body(const Use& use, Tensor* out) {
       fail(ErrorKind::value, "resample: input ", x.shape(), " has an axis of size ", x.size(i));
   if (is_floating(x.dtype())) {
     out[0] = resampled(x, wanted.size, 0, wanted);
-  } else if (wanted.method < kLinear) {
+  } else if (wanted.method < Method::linear) {
     out[0] = picked(x, wanted);
   } else {
     fail(ErrorKind::type, "resample: mode '", kModes[mode], "' is for floating point, got ",

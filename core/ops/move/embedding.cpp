@@ -36,10 +36,10 @@ int64_t checked_padding(const Use& use, int attribute, int64_t rows) {
 // Where there is padding, all numbers of rows are counted from 0, as its own is.
 Tensor rows_from_0(const Tensor& indices, const Tensor& weight, int64_t padding) {
   if (padding == kNone) return indices;
-  return checked_indices(indices, weight.size(0), 0, Indexing::axis);
+  return checked_indices(indices, weight.size(0), 0, Indexing::index);
 }
 Tensor rows_at(const Tensor& weight, const Tensor& indices) {
-  return apply(kGatherRows, {weight, checked_indices(indices, weight.size(0), 0, Indexing::axis)});
+  return apply(kGatherRows, {weight, checked_indices(indices, weight.size(0), 0, Indexing::index)});
 }
 Tensor counts(const Tensor& indices, int64_t padding) {
   return indices != Operand(Scalar(padding));

@@ -153,7 +153,7 @@ class Planner {
   }
   // Checked, negative indices counted from the end.
   Tensor wrap(const Tensor& indices) const {
-    return checked_indices(indices, x_.size(axis_), axis_, Indexing::axis);
+    return checked_indices(indices, x_.size(axis_), axis_, Indexing::index);
   }
 
   const Tensor& x_;
@@ -506,9 +506,8 @@ constexpr OpRecord kScatterRows = {
     .estimate = estimate_rows};
 constexpr OpRecord kCheckedIndices = {
     .name = "checked_indices",
-    .signature =
-        "(indices: Tensor, extent: int, axis: int | None, is_uint64: bool, user: 'index' | "
-        "'one_hot' | 'nll_loss' | 'cross_entropy' | 'max_unpool') -> Tensor",
+    .signature = "(indices: Tensor, extent: int, axis: int | None, is_uint64: bool, " TW_INDEX_USER
+                 ") -> Tensor",
     .help = "Indices within the extent of an axis.",
     .flags = kConstant,
     .infer = [](Call&, Result* results) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/problems/index_errors.h"
 #include "core/tensor/operand.h"
 
 namespace tw {
@@ -21,8 +22,6 @@ Tensor index(const Tensor& x, const IndexItem& item);
 // x[items] = value, broadcast and converted.
 void index_assign(Tensor& x, const std::vector<IndexItem>& items, const Operand& value);
 
-// Whose indices are out of range, in errors.
-enum class Indexing : std::uint8_t { axis, one_hot, nll_loss, cross_entropy, max_unpool };
 // A copy of indices in int64, from 0 to extent - 1: negative ones are counted from the end of the
 // axis; where there is none (kNone), they are classes, or places. Raises IndexError for others.
 Tensor checked_indices(const Tensor& indices, std::int64_t extent, std::int64_t axis,

@@ -11,6 +11,7 @@
 #include "core/ops/pointwise/pointwise.h"
 #include "core/ops/engine/records.h"
 #include "core/ops/shape/view.h"
+#include "core/problems/attribute_values.h"
 
 namespace tw {
 
@@ -20,7 +21,6 @@ using std::int64_t;
 
 // ---- internal ops. Attributes: axis, user; then what each has of its own ----
 
-enum Kind : Attribute { kProduct, kLargest, kSmallest };
 enum Reduce : Attribute { kSum, kProd, kMean, kAmax, kAmin };
 
 AttributeList along_attributes(int count, int axis, AlongUser user) {
@@ -89,8 +89,9 @@ void scatter_product_vjp(Vjp& v) {
   const auto at_index = [&](const Tensor& t) { return gather_along(t, index, axis, user); };
   const Tensor x_none = x == Operand(0), src_none = src == Operand(0);
   const Tensor x_some = where(x_none, 1, x), src_some = where(src_none, 1, src);
-  const Tensor product = apply(kScatterReduceAlong, {x_some, index, src_some},
-                               along_attributes(3, axis, user).set(2, kProduct));
+  const Tensor product =
+      apply(kScatterReduceAlong, {x_some, index, src_some},
+            along_attributes(3, axis, user).set(2, static_cast<Attribute>(ScatterJoin::product)));
   const Tensor zeros_there = scatter_add_along(astype(x_none, DType::int64), index,
                                                astype(src_none, DType::int64), axis, user);
   const Tensor without = zeros_there == Operand(0), one = zeros_there == Operand(1);
@@ -114,7 +115,8 @@ void scatter_extreme_vjp(Vjp& v) {
   if (v.wants(2)) v.give(2, where(src_wins, gather_along(share, index, axis, user), 0));
 }
 void scatter_reduce_vjp(Vjp& v) {
-  v.attributes()[2] == kProduct ? scatter_product_vjp(v) : scatter_extreme_vjp(v);
+  v.attributes()[2] == static_cast<Attribute>(ScatterJoin::product) ? scatter_product_vjp(v)
+                                                                    : scatter_extreme_vjp(v);
 }
 
 // ---- what public calls have in common ----
@@ -167,9 +169,9 @@ struct Scatter {
   }
 };
 
-Tensor reduced(const Scatter& in, const Tensor& x, Kind kind, AlongUser user) {
+Tensor reduced(const Scatter& in, const Tensor& x, ScatterJoin join, AlongUser user) {
   return apply(kScatterReduceAlong, {x, in.index, in.src},
-               along_attributes(3, in.axis, user).set(2, kind));
+               along_attributes(3, in.axis, user).set(2, static_cast<Attribute>(join)));
 }
 
 // ---- scatter, scatter_add, scatter_reduce ----
@@ -183,7 +185,7 @@ void scatter_body(const Use& use, Tensor* out) {
   else if (use.attributes[1] == 0)
     out[0] = in.result(scatter_add_along(in.x, in.index, in.src, in.axis, user));
   else
-    out[0] = in.result(reduced(in, in.x, kProduct, user));
+    out[0] = in.result(reduced(in, in.x, ScatterJoin::product, user));
 }
 void scatter_add_body(const Use& use, Tensor* out) {
   const Scatter in(use);
@@ -223,11 +225,12 @@ void scatter_reduce_body(const Use& use, Tensor* out) {
     x = scatter_along(x, in.index, broadcast_to(neutral(x, reduce), in.index.shape()), in.axis,
                       user, true);
   if (reduce == kProd) {
-    out[0] = in.result(reduced(in, x, kProduct, user));
+    out[0] = in.result(reduced(in, x, ScatterJoin::product, user));
     return;
   }
   if (reduce == kAmax || reduce == kAmin) {
-    out[0] = in.result(reduced(in, x, reduce == kAmax ? kLargest : kSmallest, user));
+    out[0] = in.result(
+        reduced(in, x, reduce == kAmax ? ScatterJoin::largest : ScatterJoin::smallest, user));
     return;
   }
   if (reduce == kSum) {
@@ -333,10 +336,6 @@ Tensor scatter_along(const Tensor& x, const Tensor& index, const Tensor& src, in
                      AlongUser user, bool distinct) {
   return apply(kScatterAlong, {x, index, src}, along_attributes(3, axis, user).set(2, distinct));
 }
-
-#define TW_ALONG_USER                                                                    \
-  "user: 'gather' | 'take_along_axis' | 'scatter' | 'scatter_add' | 'scatter_reduce' | " \
-  "'index_select' | 'index_add' | 'index_copy' | 'index_fill' | 'masked_scatter'"
 
 constexpr OpRecord kGatherAlong = {
     .name = "gather_along",

@@ -1,23 +1,10 @@
 // Elements by an index for each of them along one axis.
 #pragma once
 #include "core/base/scalar.h"
+#include "core/problems/index_errors.h"
 #include "core/tensor/tensor.h"
 
 namespace tw {
-
-// Whose indices they are, in errors.
-enum class AlongUser : std::uint8_t {
-  gather,
-  take_along_axis,
-  scatter,
-  scatter_add,
-  scatter_reduce,
-  index_select,
-  index_add,
-  index_copy,
-  index_fill,
-  masked_scatter
-};
 
 // Indices in int64. Raises IndexError where they are no integers.
 Tensor integer_index(const char* op, const Tensor& index);

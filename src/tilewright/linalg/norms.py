@@ -210,7 +210,7 @@ def _of_magnitudes(size: Tensor, ord: float, axes: _Axes, keepdims: bool) -> Ten
     if math.isinf(ord):
         return (_largest if ord > 0 else tw.min)(size, axis=axes, keepdims=keepdims)
     if ord == 0:
-        return tw.sum(tw.astype(size != 0, size.dtype), axis=axes, keepdims=keepdims)
+        return tw.l0_norm(size, axis=axes, keepdims=keepdims)
     if ord == 1:
         return tw.sum(size, axis=axes, keepdims=keepdims)
     return tw._core.power_norm(size, float(ord), axis=axes, keepdims=keepdims)

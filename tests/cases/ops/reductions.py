@@ -219,6 +219,18 @@ RECORDS = (
         errors=(*axis_errors("nansum"), complex_error("nansum")),
     ),
     OpCase(
+        "l0_norm",
+        with_axes(tw.l0_norm),
+        with_axes(lambda x, **o: np.sum(x != 0, dtype=np.float64, **o)),
+        arguments((-2, 2), (0, 0)),
+        SUM,
+        same,
+        None,
+        MANY_AXES,
+        special,
+        errors=(*axis_errors("l0_norm"), integer_error("l0_norm"), held_error("l0_norm")),
+    ),
+    OpCase(
         "l1_norm",
         with_axes(tw.l1_norm),
         with_axes(l1_reference),

@@ -222,21 +222,45 @@ void run_places(const void* problem) {
 }  // namespace
 
 void register_pooling_kernels() {
-  add_kernel<Problem>("max_windows", "a window a lane", refuses, set_up_max, bind_max, cost_ns,
-                      run_max, 1);
-  add_kernel<Problem>("mean_windows", "sums of rows, then a window a lane", refuses, set_up_mean,
-                      bind_mean, cost_ns, run_mean, 1);
+  add_kernel<Problem>("max_windows", "a window a lane",
+                      {.refuses = refuses,
+                       .set_up = set_up_max,
+                       .bind = bind_max,
+                       .cost_ns = cost_ns,
+                       .run = run_max,
+                       .contiguous = 1});
+  add_kernel<Problem>("mean_windows", "sums of rows, then a window a lane",
+                      {.refuses = refuses,
+                       .set_up = set_up_mean,
+                       .bind = bind_mean,
+                       .cost_ns = cost_ns,
+                       .run = run_mean,
+                       .contiguous = 1});
   add_kernel<Problem>("spread_windows", "shares along a row, added to the rows of its windows",
-                      refuses, set_up_mean, bind_mean, cost_ns, run_spread, 1);
+                      {.refuses = refuses,
+                       .set_up = set_up_mean,
+                       .bind = bind_mean,
+                       .cost_ns = cost_ns,
+                       .run = run_spread,
+                       .contiguous = 1});
   add_kernel<PlaceProblem>(
-      "scatter_in_planes", "a plane at a time, which stays in cache", refuses,
-      [](const Call& call, void* problem) { set_up_places(call, call.out[0], problem); },
-      bind_places, cost_of_places, run_places<scatter_all<float>, scatter_all<double>>, 3,
-      "places");
+      "scatter_in_planes", "a plane at a time, which stays in cache",
+      {.refuses = refuses,
+       .set_up = [](const Call& call, void* problem) { set_up_places(call, call.out[0], problem); },
+       .bind = bind_places,
+       .cost_ns = cost_of_places,
+       .run = run_places<scatter_all<float>, scatter_all<double>>,
+       .contiguous = 3,
+       .name = "places"});
   add_kernel<PlaceProblem>(
-      "gather_in_planes", "one element at a time", refuses,
-      [](const Call& call, void* problem) { set_up_places(call, call.in[0], problem); },
-      bind_places, cost_of_places, run_places<gather_all<float>, gather_all<double>>, 3, "places");
+      "gather_in_planes", "one element at a time",
+      {.refuses = refuses,
+       .set_up = [](const Call& call, void* problem) { set_up_places(call, call.in[0], problem); },
+       .bind = bind_places,
+       .cost_ns = cost_of_places,
+       .run = run_places<gather_all<float>, gather_all<double>>,
+       .contiguous = 3,
+       .name = "places"});
 }
 
 }  // namespace tw

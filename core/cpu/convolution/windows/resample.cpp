@@ -19,8 +19,6 @@ namespace {
 using std::int64_t;
 using Problem = ResampleProblem;
 
-enum Method { kNearest, kNearestExact, kLinear, kCubic };
-
 // ---- band matrices ----
 
 // Row j: weights[j * taps + t] for element first[j] + t.
@@ -143,8 +141,8 @@ Bands transposed(const Bands& bands) {
 
 Bands bands_of(const Problem& p, int d) {
   Axis axis = {p.image[d], p.size[d], p.scale[d]};
-  if (p.method < kLinear) {
-    const bool exact = p.method == kNearestExact;
+  if (p.method < ResampleMethod::linear) {
+    const bool exact = p.method == ResampleMethod::nearest_exact;
     return p.dtype == DType::float64 ? nearest_bands<double>(axis, exact)
                                      : nearest_bands<float>(axis, exact);
   }
@@ -153,8 +151,8 @@ Bands bands_of(const Problem& p, int d) {
     axis.scale = axis.to > 1 ? (from - 1) / (to - 1) : 0;
   else if (axis.scale == 0)
     axis.scale = from / to;
-  if (p.antialias) return antialiased_bands(axis, p.method == kCubic);
-  return smooth_bands(axis, p.method == kCubic, p.align_corners);
+  if (p.antialias) return antialiased_bands(axis, p.method == ResampleMethod::cubic);
+  return smooth_bands(axis, p.method == ResampleMethod::cubic, p.align_corners);
 }
 
 bool is_same(const Bands& bands) {
@@ -251,7 +249,7 @@ void set_up(const Call& call, void* problem) {
     p.size[d] = d < missing ? 1 : size[d - missing];
     p.scale[d] = d < missing ? 0 : call.attributes.real(5 + d - missing);
   }
-  p.method = static_cast<int>(call.attributes[2]);
+  p.method = static_cast<ResampleMethod>(call.attributes[2]);
   p.align_corners = call.attributes.flag(3);
   p.antialias = call.attributes.flag(4);
   p.transposed = call.attributes.flag(8);
@@ -324,25 +322,42 @@ double cost_of_taps(const void* problem) {
 
 void register_resample_kernels() {
   add_kernel<TapsProblem>(
-      "sum_taps", "a point a lane", refuses,
-      [](const Call& call, void* problem) {
-        set_up_taps(call.out[0], call.in[0], call.in[2], problem);
-      },
-      bind_taps, cost_of_taps, run_sums, 7, "taps");
+      "sum_taps", "a point a lane",
+      {.refuses = refuses,
+       .set_up = [](const Call& call,
+                    void* problem) { set_up_taps(call.out[0], call.in[0], call.in[2], problem); },
+       .bind = bind_taps,
+       .cost_ns = cost_of_taps,
+       .run = run_sums,
+       .contiguous = 7,
+       .name = "taps"});
   add_kernel<TapsProblem>(
-      "spread_taps", "a plane at a time, which stays in cache", refuses,
-      [](const Call& call, void* problem) {
-        set_up_taps(call.in[0], call.out[0], call.in[2], problem);
-      },
-      bind_taps, cost_of_taps, run_spread, 7, "taps");
+      "spread_taps", "a plane at a time, which stays in cache",
+      {.refuses = refuses,
+       .set_up = [](const Call& call,
+                    void* problem) { set_up_taps(call.in[0], call.out[0], call.in[2], problem); },
+       .bind = bind_taps,
+       .cost_ns = cost_of_taps,
+       .run = run_spread,
+       .contiguous = 7,
+       .name = "taps"});
   add_kernel<TapsProblem>(
-      "multiply_taps", "a point a lane", refuses,
-      [](const Call& call, void* problem) {
-        set_up_taps(call.in[0], call.in[1], call.in[2], problem);
-      },
-      bind_taps, cost_of_taps, run_products, 7, "taps");
-  add_kernel<Problem>("resample_axes", "sums of rows, then of elements along them", refuses, set_up,
-                      bind, cost_ns, run_resample, 1);
+      "multiply_taps", "a point a lane",
+      {.refuses = refuses,
+       .set_up = [](const Call& call,
+                    void* problem) { set_up_taps(call.in[0], call.in[1], call.in[2], problem); },
+       .bind = bind_taps,
+       .cost_ns = cost_of_taps,
+       .run = run_products,
+       .contiguous = 7,
+       .name = "taps"});
+  add_kernel<Problem>("resample_axes", "sums of rows, then of elements along them",
+                      {.refuses = refuses,
+                       .set_up = set_up,
+                       .bind = bind,
+                       .cost_ns = cost_ns,
+                       .run = run_resample,
+                       .contiguous = 1});
 }
 
 }  // namespace tw

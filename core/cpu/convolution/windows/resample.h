@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/base/dtype.h"
+#include "core/problems/attribute_values.h"
 
 namespace tw {
 
@@ -23,7 +24,7 @@ struct ResampleProblem {
   std::int64_t planes;
   std::int64_t image[3], size[3];
   double scale[3];  // elements of the image to one of the size; 0: as the sizes say
-  int method;       // as the signature of resample_axes lists them
+  ResampleMethod method;
   bool align_corners, antialias, transposed;
   const void* from;
   void* to;

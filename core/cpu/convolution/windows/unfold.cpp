@@ -88,10 +88,22 @@ void run(const void* problem) {
 }  // namespace
 
 void register_window_kernels() {
-  add_kernel<Problem>("windows_to_columns", "copies of runs of rows", refuses, set_up_unfold, bind,
-                      cost_ns, run<unfold_all<float>, unfold_all<double>>, 1, "spans");
-  add_kernel<Problem>("columns_to_windows", "sums of runs of rows", refuses, set_up_fold, bind,
-                      cost_ns, run<fold_all<float>, fold_all<double>>, 1, "spans");
+  add_kernel<Problem>("windows_to_columns", "copies of runs of rows",
+                      {.refuses = refuses,
+                       .set_up = set_up_unfold,
+                       .bind = bind,
+                       .cost_ns = cost_ns,
+                       .run = run<unfold_all<float>, unfold_all<double>>,
+                       .contiguous = 1,
+                       .name = "spans"});
+  add_kernel<Problem>("columns_to_windows", "sums of runs of rows",
+                      {.refuses = refuses,
+                       .set_up = set_up_fold,
+                       .bind = bind,
+                       .cost_ns = cost_ns,
+                       .run = run<fold_all<float>, fold_all<double>>,
+                       .contiguous = 1,
+                       .name = "spans"});
 }
 
 }  // namespace tw

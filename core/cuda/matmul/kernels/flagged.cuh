@@ -3,12 +3,9 @@
 #include "split.cuh"
 #include "register_block.cuh"
 
-struct Flagged {
-  Matmul p;
-  SplitOperand a, b;
-};
+using Flagged = SplitOf<M, S, half>;
 
-TW_KERNEL(matmul_flagged, Flagged, 256) {
+TW_KERNEL(matmul_flagged, Flagged, kBlockThreads) {
   static_assert(kHigh == kFlaggedSide && kWide == kFlaggedSide, "tiles as rung split has them");
   if (is_flagged(p.a, p.b, blockIdx.z, int64_t(blockIdx.y) * kHigh, int64_t(blockIdx.x) * kWide))
     multiply_block(p.p);

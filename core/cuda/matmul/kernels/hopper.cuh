@@ -5,25 +5,22 @@
 // registers go to them. Blocks stay and take tile after tile, so that the next tile's operands come
 // in while sums of the last are written.
 //
-// A block has 128 x TW_WIDE of C. Settings besides those of problem.cuh: TW_KIND (0: bfloat16, 1:
-// half), TW_WIDE (128 or 256), TW_STAGES, TW_A_LINES, TW_B_LINES (1: elements lie together along
+// A block has 128 x TW_WIDE of C. Settings besides those of problem.cuh: TW_KIND (of bfloat16
+// or half), TW_WIDE (128 or 256), TW_STAGES, TW_A_LINES, TW_B_LINES (1: elements lie together along
 // k).
 constexpr int kWide = TW_WIDE, kStages = TW_STAGES;
 #include "warpgroups.cuh"
 
 constexpr int kLeftBytes = kHigh * kRow, kRightBytes = kWide * kRow;
 
-struct Problem {
-  TensorMap a, b;
-  Matmul p;
-  int64_t batch, a_members, b_members;  // 0: all members of the batch share the matrix, else 1
-};
+using Problem = HopperOf<M, S>;
 
 struct Stages {
   char left[kStages][kLeftBytes], right[kStages][kRightBytes];
   Staging staging[kConsumerWarps];
   Barrier full[kStages], empty[kStages];
 };
+static_assert(sizeof(Stages) == groups_shared_bytes(kStages, kHigh + kWide));
 
 TW_DEVICE void produce(const Problem& problem, Stages* shared, int64_t units) {
   const Matmul& p = problem.p;

@@ -2,9 +2,9 @@
 // made in, so that the bits are the same every time and on every GPU.
 #include "problem.cuh"
 
-TW_KERNEL(matmul_join, Matmul, 256) {
-  const int64_t elements = p.m * p.n, step = int64_t(gridDim.x) * 256;
-  for (int64_t e = int64_t(blockIdx.x) * 256 + threadIdx.x; e < elements; e += step) {
+TW_KERNEL(matmul_join, Matmul, kBlockThreads) {
+  const int64_t elements = p.m * p.n, step = int64_t(gridDim.x) * kBlockThreads;
+  for (int64_t e = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x; e < elements; e += step) {
     const S* at = p.partial + blockIdx.z * p.pieces * elements + e;
     S sum = at[0];
     for (int64_t piece = 1; piece < p.pieces; ++piece) sum += at[piece * elements];

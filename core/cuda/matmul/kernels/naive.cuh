@@ -2,9 +2,9 @@
 // read-only cache, and neighbours of B. Every multiplication waits for two loads.
 #include "problem.cuh"
 
-TW_KERNEL(matmul_naive, Matmul, 256) {
-  const int64_t j = int64_t(blockIdx.x) * 32 + threadIdx.x % 32;
-  const int64_t i = int64_t(blockIdx.y) * 8 + threadIdx.x / 32;
+TW_KERNEL(matmul_naive, Matmul, kBlockThreads) {
+  const int64_t j = int64_t(blockIdx.x) * kNaiveWide + threadIdx.x % kNaiveWide;
+  const int64_t i = int64_t(blockIdx.y) * kNaiveHigh + threadIdx.x / kNaiveWide;
   if (i >= p.m || j >= p.n) return;
   const M* a = p.a + blockIdx.z * p.a_batch + i * p.a_row;
   const M* b = p.b + blockIdx.z * p.b_batch + j * p.b_col;

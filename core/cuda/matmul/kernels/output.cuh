@@ -15,9 +15,9 @@ TW_DEVICE Tile tile_of(int64_t number, int64_t rows, int64_t columns) {
   return {first + within % high, within / high};
 }
 
-// Sums of 16 x 32 elements on their way from a warp's registers to memory: lanes write neighbours.
+// Sums on their way from a warp's registers to memory: lanes write neighbours.
 struct Staging {
-  float at[16][32];
+  float at[kStagedRows][kStagedColumns];
   // Rows change places, so that eight lanes that write down a column hit different banks.
   TW_DEVICE float* pair(int row, int column) { return &at[row][column ^ (row % 4 * 8)]; }
 };

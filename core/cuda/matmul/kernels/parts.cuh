@@ -5,11 +5,12 @@
 // TW_PARTS (1 to 3), TW_A_LINES, TW_B_LINES (1: elements lie together along k).
 #include "staged_tile.cuh"
 
-constexpr int kHigh = 128, kWide = 64, kDepth = 32, kPitch = kDepth + 8;  // no bank conflicts
+constexpr int kHigh = kPartsHigh, kWide = kPartsWide, kDepth = kPartsDepth, kPitch = kPartsPitch;
 
 struct Tiles {
   uint16_t a[TW_PARTS][kHigh][kPitch], b[TW_PARTS][kWide][kPitch];
 };
+static_assert(sizeof(Tiles) == parts_shared_bytes(TW_PARTS));
 
 TW_DEVICE uint16_t bits_of(float x) { return to_bfloat16(x).bits; }
 TW_DEVICE float value_of(uint16_t bits) { return to_float(bfloat16{bits}); }
@@ -53,7 +54,7 @@ TW_DEVICE void add(Sums& sums, const Sums& more) {
       for (int q = 0; q < 4; ++q) sums[m][n][q] += more[m][n][q];
 }
 
-TW_KERNEL(matmul_parts, Matmul, 256) {
+TW_KERNEL(matmul_parts, Matmul, kBlockThreads) {
   TW_DYNAMIC_SHARED(Tiles, tiles);
   const M* a = p.a + blockIdx.z * p.a_batch;
   const M* b = p.b + blockIdx.z * p.b_batch;
@@ -112,8 +113,8 @@ TW_KERNEL(matmul_parts, Matmul, 256) {
           for (int order = TW_PARTS - 1; order > 0; --order)
 #pragma unroll
             for (int part = 0; part <= order; ++part)
-              multiply_16x8x16<0>(small[m][n], left[part], right[order - part][n]);
-          multiply_16x8x16<0>(large[m][n], left[0], right[0][n]);
+              multiply_16x8x16<TW_KIND_BFLOAT16>(small[m][n], left[part], right[order - part][n]);
+          multiply_16x8x16<TW_KIND_BFLOAT16>(large[m][n], left[0], right[0][n]);
         }
       }
     }

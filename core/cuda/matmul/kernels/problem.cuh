@@ -1,22 +1,10 @@
-// C = relu(alpha A B + bias + beta C) for a batch of matrices, with any strides. Settings: TW_TYPE
+// What rungs of products share: their parameter, and what becomes of a sum. Settings: TW_TYPE
 // (elements in memory), TW_SUM (what is added up in).
 #include "prelude.cuh"
+#include "matmul_parameters.h"
 using M = TW_TYPE;
 using S = TW_SUM;
-
-struct Matmul {
-  int64_t m, n, k;
-  const M *a, *b;
-  M* c;
-  int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col;
-  double alpha, beta;
-  const M* bias;
-  int64_t bias_row, bias_col, relu;
-  // Of rungs that cut k: so many pieces of `terms`, whose sums go to `partial`
-  // [batch][piece][m][n].
-  S* partial;
-  int64_t pieces, terms;
-};
+using Matmul = MatmulOf<M, S>;
 
 template <class V> TW_DEVICE V scaled(double by, V x) { return V(by) * x; }
 template <class Part> TW_DEVICE Complex<Part> scaled(double by, Complex<Part> z) {

@@ -6,13 +6,13 @@
 #include "staged_tile.cuh"
 #include "register_tile.cuh"
 
-constexpr int kDepth = 16;                                    // along k, of a tile
-constexpr int kHigh = 16 * TW_ROWS, kWide = 16 * TW_COLUMNS;  // of C, a block of 16 x 16 threads
-constexpr int kGap = 4;                                       // keeps rows on different banks
+constexpr int kDepth = kRegistersDepth, kGap = kRegistersGap;
+constexpr int kHigh = registers_side(TW_ROWS), kWide = registers_side(TW_COLUMNS);  // of C
 
 struct Tiles {
   S a[2][kDepth][kHigh + kGap], b[2][kDepth][kWide + kGap];
 };
+static_assert(sizeof(Tiles) == registers_shared_bytes(TW_ROWS, TW_COLUMNS, sizeof(S)));
 
 template <int size, int along_k> struct Bringer : Brought<S, size, kDepth, along_k> {
   using Tile = Brought<S, size, kDepth, along_k>;

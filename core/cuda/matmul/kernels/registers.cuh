@@ -2,4 +2,4 @@
 // memory serves many multiplications.
 #include "register_block.cuh"
 
-TW_KERNEL(matmul_registers, Matmul, 256) { multiply_block(p); }
+TW_KERNEL(matmul_registers, Matmul, kBlockThreads) { multiply_block(p); }

@@ -3,22 +3,14 @@
 // elements lie together. Setting besides those of problem.cuh: TW_LINES (1: that axis is k).
 #include "split.cuh"
 
-struct Operand {
-  const float* x;
-  int64_t outers, terms, members;
-  int64_t outer_step, k_step, member_step;
-  half *high, *low;
-  int64_t pitch;  // elements from one line to the next
-  int32_t *exponents, *flags;
-  int64_t flag_groups;
-};
+using Operand = ScalingOf<float, half>;
 
 // The largest power of two of a row, and elements so far below its largest that half cannot hold
 // both to 22 bits: 2^15 and the least normal number 2^-14, what is left beside it.
 constexpr int kLargest = 14, kMostApart = 28, kMostExponent = 60;
 
 // Sixteen rows a block, sixteen threads a row.
-TW_KERNEL(matmul_scale, Operand, 256) {
+TW_KERNEL(matmul_scale, Operand, kBlockThreads) {
   __shared__ uint32_t largest[16][16], least[16][16];
   const int row = TW_LINES ? threadIdx.x / 16 : threadIdx.x % 16;
   const int lane = TW_LINES ? threadIdx.x % 16 : threadIdx.x / 16;
@@ -60,14 +52,14 @@ TW_KERNEL(matmul_scale, Operand, 256) {
 }
 
 // Eight neighbours a thread.
-TW_KERNEL(matmul_split, Operand, 256) {
+TW_KERNEL(matmul_split, Operand, kBlockThreads) {
   struct alignas(16) Eight {
     half at[8];
   };
   const int64_t lines = TW_LINES ? p.outers : p.terms, together = TW_LINES ? p.terms : p.outers;
   const int64_t each = p.pitch / 8, count = p.members * lines * each;
-  const int64_t step = int64_t(gridDim.x) * 256;
-  for (int64_t n = int64_t(blockIdx.x) * 256 + threadIdx.x; n < count; n += step) {
+  const int64_t step = int64_t(gridDim.x) * kBlockThreads;
+  for (int64_t n = int64_t(blockIdx.x) * kBlockThreads + threadIdx.x; n < count; n += step) {
     const int64_t first = n % each * 8, line = n / each % lines, member = n / each / lines;
     const int32_t* exponents = p.exponents + member * p.outers;
     const float* at = p.x + member * p.member_step +

@@ -3,19 +3,12 @@
 // rounded, and 2048 times what is left: 22 bits. Rows whose elements differ too much for it, or are
 // no numbers, are flagged; tiles of C that need one are left to rung registers.
 #include "problem.cuh"
+#include "split_parameters.h"
 
-constexpr int kFlagRows = 16;      // that share a flag
-constexpr int kFlaggedSide = 128;  // of a tile of C that one or the other multiplies as a whole
 // Of what is left, so that it has half's range for itself.
 TW_DEVICE float low_scale() { return 2048; }
 
-struct SplitOperand {
-  const half *high, *low;
-  int64_t row_step, member_step;     // elements
-  const int32_t *exponents, *flags;  // of the powers of two; not 0: flagged
-  int64_t outers, flag_groups;       // for each member of the batch
-  int64_t shared;                    // not 0: all members have the same
-};
+using SplitOperand = SplitOperandOf<half>;
 TW_DEVICE int64_t member_of(const SplitOperand& x, int64_t member) { return x.shared ? 0 : member; }
 
 TW_DEVICE bool is_flagged(const SplitOperand& x, int64_t member, int64_t outer0) {

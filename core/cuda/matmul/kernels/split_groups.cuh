@@ -5,25 +5,21 @@
 //
 // A block has 128 x 128 of C. Settings besides those of problem.cuh: TW_A_LINES, TW_B_LINES (1:
 // halves lie together along k).
-constexpr int kWide = 128, kStages = 3;
 #include "split.cuh"
+constexpr int kWide = kFlaggedSide, kStages = kSplitStages;
 #include "warpgroups.cuh"
 
-constexpr int kTileBytes = 128 * kRow, kStageBytes = 4 * kTileBytes;
+constexpr int kTileBytes = kFlaggedSide * kRow, kStageBytes = 4 * kTileBytes;
 constexpr int kSums = kWide / 2;  // of a thread
 
-struct Problem {
-  TensorMap a_high, a_low, b_high, b_low;
-  Matmul p;
-  int64_t batch;
-  SplitOperand a, b;
-};
+using Problem = SplitGroupsOf<M, S, half>;
 struct Stages {
   char a_high[kStages][kTileBytes], a_low[kStages][kTileBytes];
   char b_high[kStages][kTileBytes], b_low[kStages][kTileBytes];
   Staging staging[kConsumerWarps];
   Barrier full[kStages], empty[kStages];
 };
+static_assert(sizeof(Stages) == split_groups_shared_bytes());
 
 // Whether the others leave a unit out.
 TW_DEVICE bool is_flagged(const Problem& problem, const Unit& unit) {
@@ -55,7 +51,7 @@ TW_DEVICE void produce(const Problem& problem, Stages* shared, int64_t units) {
 TW_DEVICE void multiply_tile(float (&sums)[kSums], const char* a, const char* b, int keep) {
 #pragma unroll
   for (int step = 0; step < kDepth / 16; ++step)
-    multiply_group<1, TW_A_LINES, TW_B_LINES>(sums, operand_at<TW_A_LINES>(shared_address(a), step),
+    multiply_group<TW_KIND_HALF, TW_A_LINES, TW_B_LINES>(sums, operand_at<TW_A_LINES>(shared_address(a), step),
                                               operand_at<TW_B_LINES>(shared_address(b), step),
                                               step > 0 || keep);
 }

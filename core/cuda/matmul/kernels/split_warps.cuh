@@ -6,14 +6,13 @@
 #include "split.cuh"
 #include "tiles.cuh"
 
-constexpr int kThreads = 256, kStages = 3, kHigh = 128, kWide = 64, kDepth = 32;
-constexpr int kLeftBytes = kHigh * 64, kRightBytes = kWide * 64;
+constexpr int kThreads = kBlockThreads, kStages = kSplitStages;
+constexpr int kHigh = kFlaggedSide, kWide = kSplitWarpsWide, kDepth = kTileBytesAlong / sizeof(half);
+constexpr int kLeftBytes = kHigh * kTileBytesAlong, kRightBytes = kWide * kTileBytesAlong;
 constexpr int kStageBytes = 2 * (kLeftBytes + kRightBytes);
+static_assert(kStages * kStageBytes == split_warps_shared_bytes());
 
-struct Problem {
-  Matmul p;
-  SplitOperand a, b;
-};
+using Problem = SplitOf<M, S, half>;
 
 using Sums = float[2][4][4];
 TW_DEVICE void add(Sums& sums, const Sums& more, float factor) {
@@ -48,9 +47,9 @@ TW_DEVICE void multiply_tile(Sums& large, Sums& small, char* stage, int row0, in
         for (int part = 0; part < 2; ++part)
 #pragma unroll
           for (int h = 0; h < 2; ++h) two[part][h] = right[part][n / 2][n % 2 * 2 + h];
-        multiply_16x8x16<1>(large[m][n], left[0][m], two[0]);
-        multiply_16x8x16<1>(small[m][n], left[0][m], two[1]);
-        multiply_16x8x16<1>(small[m][n], left[1][m], two[0]);
+        multiply_16x8x16<TW_KIND_HALF>(large[m][n], left[0][m], two[0]);
+        multiply_16x8x16<TW_KIND_HALF>(small[m][n], left[0][m], two[1]);
+        multiply_16x8x16<TW_KIND_HALF>(small[m][n], left[1][m], two[0]);
       }
   }
 }
@@ -70,7 +69,7 @@ template <int side, int along_k> struct Halves {
   }
   TW_DEVICE void copy(char* tile) {
     high.copy(tile);
-    low.copy(tile + side * 64);
+    low.copy(tile + side * kTileBytesAlong);
   }
 };
 

@@ -4,25 +4,25 @@
 // read by squares, and lie in shared memory so that eight rows of a square are in different banks.
 //
 // A block of four warps has TW_SIDE x TW_SIDE of C, a warp a quarter. Settings besides those of
-// problem.cuh: TW_KIND (0: bfloat16, 1: half, 2: float rounded to tf32), TW_A_LINES, TW_B_LINES (1:
-// elements lie together along k, 0: along the other axis), TW_A_WHOLE, TW_B_WHOLE (1: 16 bytes at a
-// time, 0: any strides and addresses).
+// problem.cuh: TW_KIND, TW_A_LINES, TW_B_LINES (1: elements lie together along k, 0: along the other
+// axis), TW_A_WHOLE, TW_B_WHOLE (1: 16 bytes at a time, 0: any strides and addresses).
 #include "output.cuh"
 #include "tiles.cuh"
 
-constexpr int kThreads = 128, kStages = 4, kWarpSide = TW_SIDE / 2;
-constexpr int kDepth = 64 / sizeof(M);  // along k, of a tile: 64 bytes
-constexpr int kTileBytes = TW_SIDE * 64, kStageBytes = 2 * kTileBytes;
+constexpr int kThreads = kTensorThreads, kStages = kTensorStages, kWarpSide = TW_SIDE / 2;
+constexpr int kDepth = kTileBytesAlong / sizeof(M);  // along k, of a tile
+constexpr int kTileBytes = TW_SIDE * kTileBytesAlong, kStageBytes = 2 * kTileBytes;
+static_assert(kStages * kStageBytes == tensor_shared_bytes(TW_SIDE));
 
 TW_DEVICE void multiply(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-#if TW_KIND == 2
+#if TW_KIND == TW_KIND_TF32
   multiply_16x8x8(c, a, b);
 #else
   multiply_16x8x16<TW_KIND>(c, a, b);
 #endif
 }
 TW_DEVICE void round_operands(uint32_t (&r)[4]) {
-#if TW_KIND == 2
+#if TW_KIND == TW_KIND_TF32
 #pragma unroll
   for (int q = 0; q < 4; ++q) r[q] = to_tf32(r[q]);
 #endif

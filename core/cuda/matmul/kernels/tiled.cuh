@@ -2,9 +2,9 @@
 // serves 32 threads: memory is read 32 times less often. A thread has four elements of C.
 #include "problem.cuh"
 
-constexpr int kTile = 32;
+constexpr int kTile = kTiledSide;
 
-TW_KERNEL(matmul_tiled, Matmul, 256) {
+TW_KERNEL(matmul_tiled, Matmul, kBlockThreads) {
   __shared__ S a_tile[kTile][kTile + 1];  // a column more: reads down a column hit different banks
   __shared__ S b_tile[kTile][kTile + 1];
   const M* a = p.a + blockIdx.z * p.a_batch;

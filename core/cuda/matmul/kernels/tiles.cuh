@@ -3,10 +3,10 @@
 #include "problem.cuh"
 #include "tensor_core.cuh"
 
-// A tile of `side` x 64 bytes along k: rows of 16-byte chunks along the axis whose elements E lie
+// A tile of `side` x kTileBytesAlong bytes along k: rows of 16-byte chunks along the axis whose elements E lie
 // together.
 template <class E, int side, int along_k> struct Layout {
-  static constexpr int kChunks = (along_k ? 64 : side * sizeof(E)) / 16;  // of a row
+  static constexpr int kChunks = (along_k ? kTileBytesAlong : side * sizeof(E)) / 16;  // of a row
   // Chunks of a row change places by the row's number: eight rows' same chunk is in 32 banks.
   static constexpr int kTurn = kChunks < 8 ? 8 / kChunks : 1;  // rows that fill the banks once
   static TW_DEVICE char* at(char* tile, int row, int chunk) {
@@ -19,7 +19,7 @@ template <class E, int side, int along_k> struct Layout {
 template <class E, int side, int along_k, int whole, int threads> struct Loader {
   using L = Layout<E, side, along_k>;
   static constexpr int kEach = side * 4 / threads, kApart = threads / L::kChunks;
-  static constexpr int kDepth = 64 / sizeof(E);  // along k, of a tile
+  static constexpr int kDepth = kTileBytesAlong / sizeof(E);  // along k, of a tile
   static constexpr int kChunk = 16 / sizeof(E);  // elements that are copied at once
   const E* from;
   int64_t row_step, line_step, rows, line;  // left of rows and of elements along the line

@@ -3,10 +3,10 @@
 // kWide and kStages.
 #include "sm90.cuh"
 #include "output.cuh"
+#include "hopper_parameters.h"
 
-constexpr int kHigh = 128, kDepth = 64;
-constexpr int kRow = 128, kBox = 64 * kRow;  // bytes: of a row, of 64 rows
-constexpr int kThreads = 384, kConsumerWarps = 8;
+constexpr int kHigh = kGroupsHigh, kDepth = kGroupsDepth, kThreads = kGroupsThreads;
+constexpr int kRow = kBoxRowBytes, kBox = kBoxSide * kRow;  // bytes: of a row, of as many as a side
 
 // Where in the ring of stages a warp is, and how often it has been around.
 struct Ring {
@@ -46,8 +46,8 @@ template <int along_k, int size> TW_DEVICE void copy_tile(char* to, const Tensor
     copy_box(to, map, full, k0, outer0, member);
   } else {
 #pragma unroll
-    for (int box = 0; box < size / 64; ++box)
-      copy_box(to + box * kBox, map, full, outer0 + box * 64, k0, member);
+    for (int box = 0; box < size / kBoxSide; ++box)
+      copy_box(to + box * kBox, map, full, outer0 + box * kBoxSide, k0, member);
   }
 }
 

@@ -33,21 +33,22 @@ template <class F> TW_DEVICE void differentiate(Scores& dw, const Scores& w, F s
 }
 
 TW_KERNEL(attention_tensor_queries_backward, Attention, kThreads) {
-  constexpr int kPiece = piece_of(TW_SIZE);
+  constexpr int kPiece = attention_piece(TW_SIZE);
+  static_assert(kPairBytes * (kHigh + 2) <= attention_backward_bytes(kHigh, TW_SIZE, TW_VALUES));
   TW_DYNAMIC_SHARED(char, tiles);
   const char* const g_rows = tiles + kSizeBytes * kHigh;
   const SharedPlace q_tile(tiles), g_tile(g_rows), stages = q_tile + kPairBytes * kHigh;
   const Share share(p.queries, p.causal);
   const int column = int(blockIdx.y) * kPiece, first_row = share.row + warp_row();
-  const Mask* const mask = matrix_of<Mask>(p, p.mask, p.mask_heads, share.head);
+  const Mask* const mask = matrix_of<Mask>(p, p.mask, kMask, share.head);
 
-  const Loader<TW_SIZE> queries(matrix_of<M>(p, p.q, p.q_heads, share.head), p.q_row, p.queries, 0,
+  const Loader<TW_SIZE> queries(matrix_of<M>(p, p.q, kQ, share.head), p.row[kQ], p.queries, 0,
                                 p.size);
-  const Loader<TW_VALUES> gradients(matrix_of<M>(p, p.g, p.g_heads, share.head), p.g_row,
+  const Loader<TW_VALUES> gradients(matrix_of<M>(p, p.g, kG, share.head), p.row[kG],
                                     p.queries, 0, p.value_size);
-  const Loader<TW_SIZE> keys(matrix_of<M>(p, p.k, p.k_heads, share.head), p.k_row, p.keys, 0,
+  const Loader<TW_SIZE> keys(matrix_of<M>(p, p.k, kK, share.head), p.row[kK], p.keys, 0,
                              p.size);
-  const Loader<TW_VALUES> values(matrix_of<M>(p, p.v, p.v_heads, share.head), p.v_row, p.keys, 0,
+  const Loader<TW_VALUES> values(matrix_of<M>(p, p.v, kV, share.head), p.row[kV], p.keys, 0,
                                  p.value_size);
   const auto copy = [&](int stage, int key) {
     keys.copy(stages + stage * kPairBytes, key);
@@ -112,26 +113,26 @@ TW_KERNEL(attention_tensor_queries_backward, Attention, kThreads) {
 
 // Rows are keys, and columns of scores queries.
 TW_KERNEL(attention_tensor_keys_backward, Attention, kThreads) {
-  constexpr int kPiece = piece_of(TW_SIZE), kValuePiece = piece_of(TW_VALUES);
-  struct Sums {
-    float bases[kTile], logs[kTile], slopes[kTile];
-  };
+  constexpr int kPiece = attention_piece(TW_SIZE), kValuePiece = attention_piece(TW_VALUES);
+  using Sums = QuerySums;
   constexpr int kStageBytes = kPairBytes + sizeof(Sums);
+  static_assert(kPairBytes * kHigh + 2 * kStageBytes ==
+                attention_backward_bytes(kHigh, TW_SIZE, TW_VALUES));
   TW_DYNAMIC_SHARED(char, tiles);
   const SharedPlace k_tile(tiles), v_tile = k_tile + kSizeBytes * kHigh,
                               stages = k_tile + kPairBytes * kHigh;
   const Share share(p.keys, false);
-  const int column = int(blockIdx.y) * 128, first_row = share.row + warp_row();
+  const int column = int(blockIdx.y) * kMostAttentionPiece, first_row = share.row + warp_row();
   const int first = p.causal ? share.row : 0;  // queries before the first key attend to none
-  const Mask* const mask = matrix_of<Mask>(p, p.mask, p.mask_heads, share.head);
+  const Mask* const mask = matrix_of<Mask>(p, p.mask, kMask, share.head);
 
-  const Loader<TW_SIZE> keys(matrix_of<M>(p, p.k, p.k_heads, share.head), p.k_row, p.keys, 0,
+  const Loader<TW_SIZE> keys(matrix_of<M>(p, p.k, kK, share.head), p.row[kK], p.keys, 0,
                              p.size);
-  const Loader<TW_VALUES> values(matrix_of<M>(p, p.v, p.v_heads, share.head), p.v_row, p.keys, 0,
+  const Loader<TW_VALUES> values(matrix_of<M>(p, p.v, kV, share.head), p.row[kV], p.keys, 0,
                                  p.value_size);
-  const Loader<TW_SIZE> queries(matrix_of<M>(p, p.q, p.q_heads, share.head), p.q_row, p.queries, 0,
+  const Loader<TW_SIZE> queries(matrix_of<M>(p, p.q, kQ, share.head), p.row[kQ], p.queries, 0,
                                 p.size);
-  const Loader<TW_VALUES> gradients(matrix_of<M>(p, p.g, p.g_heads, share.head), p.g_row,
+  const Loader<TW_VALUES> gradients(matrix_of<M>(p, p.g, kG, share.head), p.row[kG],
                                     p.queries, 0, p.value_size);
   const float* const log_sums = static_cast<const float*>(p.log_sums) + share.head * 2 * p.queries;
   const float* const all_slopes = p.slopes + share.head * p.queries;

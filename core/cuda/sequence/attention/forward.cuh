@@ -10,20 +10,22 @@ constexpr int kBlocks = kHigh == 2 || TW_SIZE > 64 || TW_VALUES > 64 ? 2 : TW_MA
 #define TW_THREADS kThreads, kBlocks
 
 TW_KERNEL(attention_tensor, Attention, TW_THREADS) {
-  constexpr int kPiece = piece_of(TW_VALUES);
+  constexpr int kPiece = attention_piece(TW_VALUES);
   constexpr int kKeyBytes = Tile<TW_SIZE>::bytes(kTile);
   constexpr int kStageBytes = kKeyBytes + Tile<kPiece>::bytes(kTile);
+  static_assert(Tile<TW_SIZE>::bytes(kRows) + 2 * kStageBytes ==
+                attention_forward_bytes(kHigh, TW_SIZE, TW_VALUES));
   TW_DYNAMIC_SHARED(char, tiles);
   const SharedPlace q_tile(tiles), stages = q_tile + Tile<TW_SIZE>::bytes(kRows);
   const Share share(p.queries, p.causal);
   const int column = int(blockIdx.y) * kPiece, first_row = share.row + warp_row();
-  const Mask* const mask = matrix_of<Mask>(p, p.mask, p.mask_heads, share.head);
+  const Mask* const mask = matrix_of<Mask>(p, p.mask, kMask, share.head);
 
-  const Loader<TW_SIZE> queries(matrix_of<M>(p, p.q, p.q_heads, share.head), p.q_row,
+  const Loader<TW_SIZE> queries(matrix_of<M>(p, p.q, kQ, share.head), p.row[kQ],
                                 p.queries, 0, p.size);
-  const Loader<TW_SIZE> keys(matrix_of<M>(p, p.k, p.k_heads, share.head), p.k_row, p.keys, 0,
+  const Loader<TW_SIZE> keys(matrix_of<M>(p, p.k, kK, share.head), p.row[kK], p.keys, 0,
                              p.size);
-  const Loader<kPiece> values(matrix_of<M>(p, p.v, p.v_heads, share.head), p.v_row, p.keys, column,
+  const Loader<kPiece> values(matrix_of<M>(p, p.v, kV, share.head), p.row[kV], p.keys, column,
                               p.value_size);
   const auto copy = [&](int stage, int key) {
     keys.copy(stages + stage * kStageBytes, key);
@@ -37,8 +39,8 @@ TW_KERNEL(attention_tensor, Attention, TW_THREADS) {
   const Left<TW_SIZE, 128> q(q_tile);
 
   // Added masks are in the scores' unit, which otherwise is that of the products.
-  const float scale = TW_MASK == 2 ? float(p.scale) : 1.0f;
-  const float factor = TW_MASK == 2 ? kLog2E : float(p.scale * kLog2E);
+  const float scale = TW_MASK == TW_MASK_ADDED ? float(p.scale) : 1.0f;
+  const float factor = TW_MASK == TW_MASK_ADDED ? kLog2E : float(p.scale * kLog2E);
   float top[2 * kHigh], sum[2 * kHigh], y[kHigh][kPiece / 8][4] = {};
 #pragma unroll
   for (int i = 0; i < 2 * kHigh; ++i) top[i] = -TW_INFINITY, sum[i] = 0;
@@ -56,7 +58,7 @@ TW_KERNEL(attention_tensor, Attention, TW_THREADS) {
     if (TW_MASK || key + kTile > p.keys || (p.causal && key + kTile - 1 > first_row))
       each(scores, [&](float& score, int row, int at) {
         const int query = first_row + row_of(row);
-        score = masked(p, mask, TW_MASK == 2 ? score * scale : score, query, key + at,
+        score = masked(p, mask, TW_MASK == TW_MASK_ADDED ? score * scale : score, query, key + at,
                        key + at < past_key(p, query));
       });
     float base[2 * kHigh];
@@ -95,7 +97,7 @@ TW_KERNEL(attention_tensor, Attention, TW_THREADS) {
     const int row = first_row + row_of(i);
     if (blockIdx.y == 0 && lane() % 4 == 0 && row < p.queries) {
       float* const log_sums = static_cast<float*>(p.y_log_sums) + share.head * 2 * p.queries + row;
-      const float unit = TW_MASK == 2 ? 1.0f : float(p.scale);
+      const float unit = TW_MASK == TW_MASK_ADDED ? 1.0f : float(p.scale);
       log_sums[0] = top[i] == -TW_INFINITY ? 0.0f : top[i] * unit;
       log_sums[p.queries] = attends ? ::logf(total) : TW_INFINITY;
     }

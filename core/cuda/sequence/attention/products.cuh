@@ -5,23 +5,22 @@
 // other operand's rows, 64 at a time: a tile is copied while the one before is multiplied. Scores,
 // weights and results stay in registers: of each 16 x 8 of them a thread has those at row lane / 4
 // and 8 below, columns lane % 4 * 2 and the next, which is how a product wants pairs of weights.
-// Settings besides those of operands.cuh: TW_KIND (0: bfloat16, 1: half), TW_SIZE, TW_VALUES (columns
+// Settings besides those of operands.cuh: TW_KIND (of bfloat16 or half), TW_SIZE, TW_VALUES (columns
 // of queries and keys, of values: rounded up to a multiple of 16, from 128 on to 256), TW_HIGH.
 #include "operands.cuh"
 #include "tensor_core.cuh"
 
-constexpr int kThreads = 128, kTile = 64, kHigh = TW_HIGH, kRows = 4 * 16 * kHigh;
+constexpr int kThreads = kAttentionThreads, kTile = kAttentionTile;
+constexpr int kHigh = TW_HIGH, kRows = attention_rows(kHigh);
 constexpr float kLog2E = 1.4426950408889634f;
-// Columns of a result that a block makes; there are more blocks for more.
-constexpr int piece_of(int columns) { return columns < 128 ? columns : 128; }
 
 TW_DEVICE int lane() { return threadIdx.x % 32; }
 // The first of a warp's rows among those of the block.
 TW_DEVICE int warp_row() { return threadIdx.x / 32 * 16 * kHigh; }
 
-// Rows of 16-byte chunks, an odd number of them apart: eight rows' same chunk is in 32 banks.
+// Rows of 16-byte chunks.
 template <int columns> struct Tile {
-  static constexpr int kPitch = (columns / 8 | 1) * 16;
+  static constexpr int kPitch = attention_pitch(columns);
   static constexpr int bytes(int rows) { return rows * kPitch; }
   static TW_DEVICE int at(int row, int chunk) { return row * kPitch + chunk * 16; }
 };
@@ -183,11 +182,11 @@ TW_DEVICE int past_key(const Attention& p, int query) {
 TW_DEVICE float masked(const Attention& p, const Mask* mask, float score, int query, int key,
                        bool sees) {
   if (!sees) return -TW_INFINITY;
-#if TW_MASK == 0
+#if TW_MASK == TW_MASK_NONE
   return score;
 #else
   const Mask x = mask[query * p.mask_row + key * p.mask_column];
-  return TW_MASK == 1 ? (x ? score : -TW_INFINITY) : score + float(x);
+  return TW_MASK == TW_MASK_BOOL ? (x ? score : -TW_INFINITY) : score + float(x);
 #endif
 }
 
