@@ -24,8 +24,8 @@ template <class T> TW_INLINE T one_as(const T* p) { return *p; }
 template <class T> TW_INLINE T one_as(const BFloat16* p) {
   return __builtin_bit_cast(T, (std::uint32_t)p->bits << 16);
 }
-template <class T, class S> TW_INLINE T one_as(Products<S> p) {
-  return one_as<T>(p.x) * one_as<T>(p.y);
+template <class T, class S> TW_INLINE ProductTerm<T> one_as(Products<S> p) {
+  return {one_as<T>(p.x), one_as<T>(p.y)};
 }
 template <class T> TW_INLINE Vec<T> load_as(const T* p) { return Vec<T>::load(p); }
 template <class T> TW_INLINE Vec<T> load_as(const T* p, int count) {
@@ -41,11 +41,11 @@ template <class T> TW_INLINE Vec<T> load_as(const BFloat16* p, int count) {
   return load_bfloat16(all);
 #endif
 }
-template <class T, class S> TW_INLINE Vec<T> load_as(Products<S> p) {
-  return load_as<T>(p.x) * load_as<T>(p.y);
+template <class T, class S> TW_INLINE ProductTerm<Vec<T>> load_as(Products<S> p) {
+  return {load_as<T>(p.x), load_as<T>(p.y)};
 }
-template <class T, class S> TW_INLINE Vec<T> load_as(Products<S> p, int count) {
-  return load_as<T>(p.x, count) * load_as<T>(p.y, count);
+template <class T, class S> TW_INLINE ProductTerm<Vec<T>> load_as(Products<S> p, int count) {
+  return {load_as<T>(p.x, count), load_as<T>(p.y, count)};
 }
 
 // What of an element is combined.
@@ -63,13 +63,13 @@ struct Magnitude {
   template <class T> TW_INLINE Vec<T> operator()(Vec<T> x) const { return abs(x); }
 };
 struct Square {
-  template <class V> TW_INLINE V operator()(V x) const { return x * x; }
+  template <class V> TW_INLINE ProductTerm<V> operator()(V x) const { return {x, x}; }
 };
 template <class T> struct SquaredDistance {
   Vec<T> centre;
-  TW_INLINE Vec<T> operator()(Vec<T> x) const {
+  TW_INLINE ProductTerm<Vec<T>> operator()(Vec<T> x) const {
     const Vec<T> distance = x - centre;
-    return distance * distance;
+    return {distance, distance};
   }
 };
 

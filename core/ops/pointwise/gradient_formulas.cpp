@@ -11,6 +11,9 @@ namespace {
 
 // ---- what the formulas call beside the rows; core/cpu/math has the same over vectors ----
 
+Tensor fma(const Tensor& a, const Operand& b, const Operand& c) {
+  return is_complex(a.dtype()) ? a * b + c : multiply_add(a, b, c);
+}
 Tensor quotient_or_0(const Tensor& a, const Tensor& b) {
   const Tensor zero = b == 0;
   return where(zero, 0, a / where(zero, 1, b));
