@@ -4,6 +4,12 @@
 
 namespace tw {
 
+enum class ReductionRow {
+#define TW_REDUCTION(name, ...) name,
+#include "core/problems/reductions.inc"
+#undef TW_REDUCTION
+};
+
 // What the formulas speak of, by number: the combination or the result, how many elements go into
 // one, the operand, the gradient of the result.
 enum ReductionInput : std::uint8_t { reduction_y, reduction_count, reduction_x, reduction_g };
@@ -43,6 +49,10 @@ inline constexpr ReductionGraphs kReductionGraphs[] = {
 #undef TW_REDUCTION
 #undef TW_TRACE
 };
+
+constexpr const ReductionGraphs& graphs_of(ReductionRow row) {
+  return kReductionGraphs[static_cast<int>(row)];
+}
 
 }  // namespace formula
 }  // namespace tw

@@ -19,7 +19,7 @@ template <class T, int pixels> TW_INLINE void add_three_taps(const T* x, const T
     const typename Vec<T>::Raw pixel = Vec<T>::load(x + i * kLanes<T>).v;
 #pragma GCC unroll 3
     for (int t = 0; t < 3; ++t)
-      if (i >= t && i - t < pixels) sums[i - t] += factors[t] * pixel;
+      if (i >= t && i - t < pixels) sums[i - t] = fma(factors[t], pixel, sums[i - t]);
   }
 }
 template <class T, int pixels, int known> TW_INLINE void pixel_sums(const DepthwisePixels& p,
@@ -41,7 +41,8 @@ template <class T, int pixels, int known> TW_INLINE void pixel_sums(const Depthw
       }
     const typename Vec<T>::Raw factor = Vec<T>::load(w + taps.weights[k]).v;
 #pragma GCC unroll 16
-    for (int i = 0; i < pixels; ++i) sums[i] += factor * Vec<T>::load(from + i * step).v;
+    for (int i = 0; i < pixels; ++i)
+      sums[i] = fma(factor, Vec<T>::load(from + i * step).v, sums[i]);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < pixels; ++i) Vec<T>(sums[i]).store(y + i * p.y_step * L);
@@ -87,7 +88,8 @@ template <class T, int taps> TW_INLINE void weights_of_taps(const DepthwisePixel
     for (std::int64_t i = 0; i < p.columns; ++i, from += p.x_step * L, y += L) {
       const typename Vec<T>::Raw factor = Vec<T>::load(y).v;
 #pragma GCC unroll 9
-      for (int k = 0; k < taps; ++k) sum[k] += factor * Vec<T>::load(from + taps_at[k]).v;
+      for (int k = 0; k < taps; ++k)
+        sum[k] = fma(factor, Vec<T>::load(from + taps_at[k]).v, sum[k]);
     }
   }
 #pragma GCC unroll 9

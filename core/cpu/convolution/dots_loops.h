@@ -21,7 +21,7 @@ void dots_tile(const ConvolutionDots& p, const T* g, const std::int32_t* taps_at
     for (int c = 0; c < channels; ++c) {
       const typename Vec<T>::Raw y = load_some(g + c * p.g_plane + at, count).v;
 #pragma GCC unroll 4
-      for (int t = 0; t < taps; ++t) total[c][t] += y * pixels[t];
+      for (int t = 0; t < taps; ++t) total[c][t] = fma(y, pixels[t], total[c][t]);
     }
   };
   for (std::int64_t row = 0; row < p.rows; ++row, g += p.columns) {

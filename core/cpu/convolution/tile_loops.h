@@ -32,7 +32,7 @@ TW_INLINE void add_term(const T* const (&x)[rows], std::int64_t at, const T* b,
   for (int r = 0; r < rows; ++r) {
     const typename Vec<T>::Raw factor = Vec<T>(x[r][at]).v;
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) sums[r][v] += factor * y[v];
+    for (int v = 0; v < vectors; ++v) sums[r][v] = fma(factor, y[v], sums[r][v]);
   }
 }
 template <class T, int rows>
@@ -79,7 +79,7 @@ TW_INLINE void add_even_rows(const ConvolutionBlock& p, std::int64_t row,
     for (int r = 0; r < rows; ++r) {
       const typename Vec<T>::Raw factor = Vec<T>(x[r / 3][r % 3 * step]).v;
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) sums[r][v] += factor * y[v];
+      for (int v = 0; v < vectors; ++v) sums[r][v] = fma(factor, y[v], sums[r][v]);
     }
 #pragma GCC unroll 18
     for (int i = 0; i < pointers; ++i) {

@@ -39,26 +39,47 @@ template <int from, int past, int step = 1, class F> TW_INLINE void each_constan
   }
 }
 
-template <const auto& matrix, int i, int first, int step, int count> constexpr int first_term() {
-  int j = first;
-  while (j < count && matrix[i][j] == 0) j += step;
-  return j;
+// Where a sum of factors(j) * x[j] begins: with a factor of 1 if there is one, so that all other
+// terms are added by FMAs; `count` where all are zero.
+template <int first, int step, int count, class Factors> constexpr int first_term(Factors factors) {
+  int from = count;
+  for (int j = first; j < count; j += step)
+    if (factors(j) == 1 || (from == count && factors(j) != 0)) {
+      from = j;
+      if (factors(j) == 1) break;
+    }
+  return from;
 }
-// The sum of matrix[i][j] * x(j) over j = first, first + step, ...; without terms zero.
-template <const auto& matrix, int i, int first, int step, int count>
-TW_INLINE Lane sum_of_row(const Lane* x) {
-  constexpr int from = first_term<matrix, i, first, step, count>();
-  if constexpr (from >= count) {
+// The sum of factors(j) * x[j] over j = first, first + step, ...; without terms zero.
+template <int first, int step, int count, class Factors>
+TW_INLINE Lane sum_of_terms(const Lane* x, Factors) {
+  constexpr int from = first_term<first, step, count>(Factors());
+  if constexpr (from == count) {
     return Lane{};
   } else {
-    Lane sum = x[from] * matrix[i][from];
-    each_constant<from + step, count, step>([&](auto j) TW_LAMBDA_INLINE {
-      constexpr float factor = matrix[i][decltype(j)::value];
-      if constexpr (factor != 0) sum += x[decltype(j)::value] * factor;
+    Lane sum = x[from] * Factors()(from);
+    each_constant<first, count, step>([&](auto j) TW_LAMBDA_INLINE {
+      constexpr int at = decltype(j)::value;
+      constexpr float factor = Factors()(at);
+      if constexpr (at == from || factor == 0)
+        return;
+      else if constexpr (factor == 1)
+        sum += x[at];
+      else if constexpr (factor == -1)
+        sum -= x[at];
+      else
+        sum = fma(x[at], Vec<float>(factor).v, sum);
     });
     return sum;
   }
 }
+template <const auto& matrix, int i, int first, int step, int count>
+TW_INLINE Lane sum_of_row(const Lane* x) {
+  return sum_of_terms<first, step, count>(x, [](int j) { return matrix[i][j]; });
+}
+// x[1] times the factor of row i, of which it is the only odd term, for an FMA.
+template <const auto& matrix, int i, int columns> inline constexpr bool kOneOddTerm =
+    columns == 3 && matrix[i][1] != 1 && matrix[i][1] != -1;
 
 // y = M x.
 template <const auto& matrix, int rows, int columns>
@@ -67,34 +88,37 @@ TW_INLINE void transform(const Lane (&x)[columns], Lane (&y)[rows]) {
   each_constant<1, rows - 1, 2>([&](auto i) TW_LAMBDA_INLINE {
     constexpr int row = decltype(i)::value;
     const Lane even = sum_of_row<matrix, row, 0, 2, columns>(x);
-    const Lane odd = sum_of_row<matrix, row, 1, 2, columns>(x);
-    y[row] = even + odd;
-    y[row + 1] = even - odd;
+    if constexpr (kOneOddTerm<matrix, row, columns>) {
+      const Lane factor = Vec<float>(matrix[row][1]).v;
+      y[row] = fma(x[1], factor, even);
+      y[row + 1] = fma(-x[1], factor, even);
+    } else {
+      const Lane odd = sum_of_row<matrix, row, 1, 2, columns>(x);
+      y[row] = even + odd;
+      y[row + 1] = even - odd;
+    }
   });
   y[rows - 1] = sum_of_row<matrix, rows - 1, 0, 1, columns>(x);
 }
 // y = Mt x.
 template <const auto& matrix, int rows, int columns>
 TW_INLINE void transform_back(const Lane (&x)[rows], Lane (&y)[columns]) {
-  Lane sums[rows], differences[rows];  // of x[i] and x[i + 1]
+  // Of x[i] and x[i + 1]; what has no neighbour is itself. The first two change places, since no
+  // factor of the first pair is zero.
+  Lane sums[rows], differences[rows];
+  sums[1] = differences[1] = x[0];
+  sums[rows - 1] = differences[rows - 1] = x[rows - 1];
   each_constant<1, rows - 1, 2>([&](auto i) TW_LAMBDA_INLINE {
     constexpr int row = decltype(i)::value;
-    sums[row] = x[row] + x[row + 1];
-    differences[row] = x[row] - x[row + 1];
+    sums[row == 1 ? 0 : row] = x[row] + x[row + 1];
+    differences[row == 1 ? 0 : row] = x[row] - x[row + 1];
   });
   each_constant<0, columns>([&](auto j) TW_LAMBDA_INLINE {
     constexpr int column = decltype(j)::value;
-    const Lane* const pairs = column % 2 == 0 ? sums : differences;
-    Lane sum = pairs[1] * matrix[1][column];  // no factor of this row is zero
-    const auto add = [&](auto i, Lane term) TW_LAMBDA_INLINE {
-      constexpr float factor = matrix[decltype(i)::value][column];
-      if constexpr (factor != 0) sum += term * factor;
-    };
-    add(std::integral_constant<int, 0>(), x[0]);
-    each_constant<3, rows - 1, 2>([&](auto i)
-                                      TW_LAMBDA_INLINE { add(i, pairs[decltype(i)::value]); });
-    add(std::integral_constant<int, rows - 1>(), x[rows - 1]);
-    y[column] = sum;
+    const Lane* const terms = column % 2 == 0 ? sums : differences;
+    y[column] = sum_of_terms<0, 1, rows>(terms, [](int i) {
+      return i < 2 ? matrix[1 - i][column] : i % 2 == 1 || i == rows - 1 ? matrix[i][column] : 0;
+    });
   });
 }
 

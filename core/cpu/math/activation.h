@@ -14,7 +14,7 @@ TW_INLINE Vec<double> times_sigmoid(Vec<double> x, Pair<double> u) {
   const Vec<double> limited = at_least(x, 2 * ExpLimits<double>::lowest);
   const Pair<double> product = two_product(limited, parts.p.hi);
   const Pair<double> numerator = {where(below, product.hi, x),
-                                  where(below, product.lo + limited * parts.p.lo, 0)};
+                                  where(below, fma(limited, parts.p.lo, product.lo), 0)};
   const Vec<double> y = scale(ratio(numerator, parts.sum), where(below, parts.n, 0));
   return where((u.hi > 64) | (x == 0), x, where(x == -kInfinity, kNan, y));
 }
@@ -47,7 +47,7 @@ TW_INLINE Vec<double> silu(Vec<double> x) {
   // x / (d + lost), less what the division lacks, so that -0.0 keeps its sign.
   constexpr double largest = -kWideDivisorFrom;
   const auto [d, lost] = wide_divisor(x);
-  const Vec<double> inverse = 1 / d, q = rounded(x * inverse);
+  const Vec<double> inverse = 1 / d, q = x * inverse;
   const Vec<double> y = fma(-fma(q, lost, fma(q, d, -x)), inverse, q);
   if (!any_above(abs(x), largest)) [[likely]]
     return y;
@@ -74,7 +74,7 @@ TW_INLINE Vec<float> silu(Vec<float> x) {
 #else
     // x / (d + lost), less what the division lacks, so that -0.0 keeps its sign.
     const auto [d, lost] = logistic_divisor(x);
-    const Vec<T> q = rounded(x / d), more = fma(q, lost, fma(q, d, -x));
+    const Vec<T> q = x / d, more = fma(q, lost, fma(q, d, -x));
     const Vec<T> y = fma(-more, rough_reciprocal(d), q);
     if (!any_larger(x, 86)) [[likely]]
       return y;
@@ -87,7 +87,7 @@ TW_INLINE Vec<float> silu(Vec<float> x) {
 // the limits, 0 and 1.
 template <Floating T> TW_INLINE Vec<T> silu_slope(Vec<T> x) {
   const Vec<T> s = sigmoid(x), finite = at_most(at_least(x, (T)-1000), (T)1000);
-  return s * (1 + finite * (1 - s));
+  return s * fma(finite, 1 - s, 1);
 }
 #ifndef TW_HAS_LANE_TABLES
 // With e = e^-x and s = 1 / (1 + e) it is s + x e s s, where x e is finite. Beyond that it is 1, or
@@ -115,7 +115,7 @@ TW_INLINE Vec<double> silu_slope(Vec<double> x) {
   if constexpr (!kFused) return silu_slope<double>(x);
   using Limits = ExpLimits<double>;
   constexpr double largest = 700;
-  const Power<double> power = nearest_power(x * -kLog2e);
+  const Power<double> power = nearest_power(x, -kLog2e);
   const Vec<double> r = fma(power.n, -Limits::ln2_lo, fma(power.n, -Limits::ln2_hi, -x));
   const Vec<double> e = add_exponent(fma(fma(exp_short_tail(r), r, 1), r, 1), power.bits);
   const Vec<double> y = silu_slope_by_exp(x, e);
@@ -135,10 +135,10 @@ template <Floating T> TW_INLINE Pair<T> tanh_argument(Vec<T> x) {
   constexpr T slope_lo = (T)((kTanhSlope - slope_hi) + slope_rest);
   constexpr T cubic_hi = (T)kTanhCubic, cubic_lo = (T)((kTanhCubic - cubic_hi) + cubic_rest);
   const Pair<T> z = two_product(x, x);
-  const Vec<T> k = fma(z.hi, cubic_hi, slope_hi), u = rounded(x * k);
+  const Vec<T> k = exact_fma(z.hi, cubic_hi, slope_hi), u = x * k;
   const Vec<T> k_lo =
-      fma(z.hi, cubic_hi, slope_hi - k) + (z.hi * cubic_lo + (z.lo * cubic_hi + slope_lo));
-  return {u, fma(x, k, -u) + x * k_lo};
+      exact_fma(z.hi, cubic_hi, slope_hi - k) + fma(z.hi, cubic_lo, fma(z.lo, cubic_hi, slope_lo));
+  return {u, fma(x, k_lo, exact_fma(x, k, -u))};
 }
 // x sigmoid(2 c (x + 0.044715 x^3)), c = sqrt(2 / pi), which is the form with tanh.
 TW_INLINE Vec<double> gelu_tanh(Vec<double> x) {
@@ -157,14 +157,14 @@ template <Floating T> TW_INLINE Vec<T> logsigmoid(Vec<T> x) {
   TW_WIDEN(logsigmoid) {
     const Logistic<T> parts = logistic<T>({x, 0});
     const auto [f, e] = decompose(parts.sum.hi);
-    const Pair<T> a = fast_two_sum(e * ExpLimits<T>::ln2_hi, f);
+    const Pair<T> a = fast_two_sum(ProductTerm<Vec<T>>{e, ExpLimits<T>::ln2_hi}, f);
     const Pair<T> y = two_sum(minimum(x, 0), -a.hi);
-    const Vec<T> rest = log_tail(f) + (e * ExpLimits<T>::ln2_lo + parts.sum.lo / parts.sum.hi);
+    const Vec<T> rest = log_tail(f) + fma(e, ExpLimits<T>::ln2_lo, parts.sum.lo / parts.sum.hi);
     const Vec<T> near = y.hi + (y.lo - (a.lo + rest));
     // log(1 + t) = t - t^2 / 2 for small t.
     const Pair<T> p = parts.p;
     const Vec<T> s = two_to(at_least(parts.n, 1 - Format<T>::bias));
-    const Vec<T> t = rounded(scale(p.hi + (p.lo - p.hi * p.hi * s * (T)0.5), parts.n));
+    const Vec<T> t = scale(p.hi + fma(p.hi * p.hi * s, (T)-0.5, p.lo), parts.n);
     return where(abs(x) > (sizeof(T) == 4 ? 9 : 19), minimum(x, 0) - t, where(x != x, x, near));
   }
 }
@@ -182,12 +182,12 @@ TW_INLINE Vec<double> mish(Vec<double> x) {
   const Pair<T> p = exp_pair(reduced);
   const Vec<T> s = two_to(at_least(reduced.n, 1 - Format<T>::bias));
   const Pair<T> more = two_sum<T>(p.hi * s, 2), product = two_product(p.hi, more.hi);
-  const Vec<T> low = product.lo + (p.hi * (more.lo + p.lo * s) + p.lo * more.hi);
+  const Vec<T> low = product.lo + fma(p.hi, fma(p.lo, s, more.lo), p.lo * more.hi);
   const Pair<T> sum = two_sum<T>(product.hi * s, 2);
   const Vec<T> limited = at_least(x, 2 * ExpLimits<T>::lowest);
   const Pair<T> n = two_product(limited, product.hi);
   const Vec<T> y =
-      scale(ratio<T>({n.hi, n.lo + limited * low}, {sum.hi, sum.lo + low * s}), reduced.n);
+      scale(ratio<T>({n.hi, fma(limited, low, n.lo)}, {sum.hi, fma(low, s, sum.lo)}), reduced.n);
   return where((x > last) | (x == 0), x, where(x == -kInfinity, kNan, y));
 }
 // With h = e^x / 2 below 0 and e^-x above: x times e^x (1 + h), or 1 + 2 h, over 1 + 2 h (1 + h).
@@ -243,9 +243,9 @@ template <Floating T> TW_INLINE Vec<T> tanhshrink(Vec<T> x) {
     // The cube is scaled, so that what its roundings lose does not underflow.
     const Vec<T> scaled = at_most(size, 1) * Cube::up;
     const Pair<T> square = two_product(scaled, scaled), cube = two_product(square.hi, scaled);
-    const Pair<T> p = fast_two_sum<T>(Cube::c, rounded(tanhshrink_slope(z) * z));
+    const Pair<T> p = fast_two_sum<T>(Cube::c, tanhshrink_slope(z) * z);
     const Pair<T> product = two_product(cube.hi, p.hi);
-    const Vec<T> low = cube.hi * (p.lo + Cube::c_lo) + (cube.lo + square.lo * scaled) * p.hi;
+    const Vec<T> low = fma(cube.hi, p.lo + Cube::c_lo, fma(square.lo, scaled, cube.lo) * p.hi);
     const Vec<T> near = (product.hi + (product.lo + low)) * Cube::down;
     return copysign(where(size < (T)0.6, near, far), x);
   }
@@ -271,7 +271,7 @@ TW_INLINE Vec<double> tanhshrink(Vec<double> x) {
       0.0002390626181385649, -9.6687215589872e-05, 3.8706894857219966e-05, -1.4873995643143536e-05,
       5.0671105144740386e-06, -1.3028298829227774e-06, 1.7953281519779605e-07);
   const Vec<T> c = fma(z, q, Cube::c), c_lo = fma(z, q, Cube::c - c) + Cube::c_lo;
-  const Vec<T> share = rounded(z * c), lost = fma(z, c, -share);
+  const Vec<T> share = z * c, lost = fma(z, c, -share);
   const Vec<T> near = fma(size, share, size * fma(z, c_lo, fma(square.lo, c, lost)));
   const Vec<T> y = with_sign(where(size < first, near, far), x);
   // -1, so that 0 is above the others.
@@ -291,8 +291,8 @@ template <Floating T> TW_INLINE Vec<T> selu(Vec<T> x) {
     constexpr T down = (T)negative, down_rest = (T)(negative - down);
     const Pair<T> half = half_expm1_pair(at_most(x, 0)), e = fast_two_sum(half.hi, half.lo);
     const Pair<T> product = two_product<T>(e.hi, 2 * down);
-    const Vec<T> below = product.hi + (product.lo + 2 * (e.lo * down + e.hi * down_rest));
-    return where(x > 0, fma(x, up, where(x < kInfinity, x * up_rest, 0)),
+    const Vec<T> below = product.hi + fma(fma(e.lo, down, e.hi * down_rest), 2, product.lo);
+    return where(x > 0, exact_fma(x, up, where(x < kInfinity, x * up_rest, 0)),
                  where(abs(x) < kUnchanged<T>, x * negative, below));
   }
 }

@@ -215,8 +215,8 @@ template <Floating T> TW_INLINE Vec<T> rsqrt(Vec<T> x) {
   TW_WIDEN(rsqrt) {
     const Vec<T> y = 1 / sqrt(x);
     const Pair<T> product = two_product(x, y);
-    const Vec<T> rest = fma(-product.hi, y, 1) - product.lo * y;
-    return where((x > 0) & (x < kInfinity), y + y * rest * (T)0.5, y);
+    const Vec<T> rest = fma(-product.lo, y, exact_fma(-product.hi, y, 1));
+    return where((x > 0) & (x < kInfinity), fma(y * rest, (T)0.5, y), y);
   }
 }
 #ifdef __AVX2__
@@ -262,7 +262,7 @@ template <Floating T, class F> TW_INLINE Vec<T> hypot_by_root(Vec<T> a, Vec<T> b
 // In double, where no float's square overflows. 0.51 ulp.
 TW_INLINE Vec<float> hypot_by_double(Vec<float> a, Vec<float> b) {
   const Vec<float> y = through_double(
-      a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE { return sqrt(p * p + q * q); });
+      a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE { return sqrt(fma(p, p, q * q)); });
   return where(isinf(a) | isinf(b), kInfinity, y);
 }
 #ifdef TW_HAS_MASKED_ACCESS
@@ -273,7 +273,7 @@ TW_INLINE Vec<float> hypot(Vec<float> a, Vec<float> b) {
   const Vec<float> p = abs(a), q = abs(b), high = at_least(p, q), low = at_most(q, p);
   const Pair<float> square = two_product(high, high);
   const Vec<float> sum = fma(low, low, square.hi), lost = fma(low, low, square.hi - sum);
-  const Vec<float> inverse = near_rsqrt(sum), half = inverse * 0.5f, near = rounded(sum * inverse);
+  const Vec<float> inverse = near_rsqrt(sum), half = inverse * 0.5f, near = sum * inverse;
   const Vec<float> root = fma(fma(-near, near, sum), half, near);
   const Vec<float> y = fma(fma(-root, root, sum) + (lost + square.lo), half, root);
   if (!any_below(sum, 0x1p-80f) && !any_not_below(sum, 0x1p120f)) [[likely]]
@@ -299,7 +299,8 @@ TW_INLINE Vec<double> hypot_by_scaling(Vec<double> a, Vec<double> b) {
   const Vec<double> h = high * s, l = where(more, q, p) * s;
   const Pair<double> x = two_product(h, h), y = two_product(l, l);
   const Pair<double> sum = fast_two_sum(x.hi, y.hi);
-  const Vec<double> root = sqrt(sum.hi), rest = fma(-root, root, sum.hi) + (sum.lo + x.lo + y.lo);
+  const Vec<double> root = sqrt(sum.hi),
+                    rest = exact_fma(-root, root, sum.hi) + (sum.lo + x.lo + y.lo);
   const Vec<double> length = where(high == 0, p + q, root + rest * 0.5 / root);
   return where(infinite, kInfinity, length * where(huge, 0x1p600, where(tiny, 0x1p-600, 1)));
 }
@@ -324,7 +325,7 @@ template <Floating T> TW_INLINE Vec<T> quotient_or_0(Vec<T> a, Vec<T> b) {
 // x / (a^2 + b^2) without overflow or underflow of the squares; 0 where both are 0.
 template <Floating T> TW_INLINE Vec<T> over_squared_length(Vec<T> x, Vec<T> a, Vec<T> b) {
   const Vec<T> size = maximum(abs(a), abs(b)), p = a / size, q = b / size;
-  return where(size == 0, 0, x / size / (p * p + q * q) / size);
+  return where(size == 0, 0, x / size / fma(p, p, q * q) / size);
 }
 
 template <Floating T> struct FloorDivision {
@@ -407,7 +408,7 @@ TW_INLINE Mask<double> too_large(Vec<double> r, Vec<double> b) {
 TW_INLINE Vec<float> floor_divide_wide(Vec<float> a, Vec<float> b) {
   const Vec<float> y = through_double(a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE {
     const Vec<double> whole = floor(p / q);
-    return where(too_large(p - whole * q, q), whole - 1, whole);
+    return where(too_large(fma(-whole, q, p), q), whole - 1, whole);
   });
   const Mask<float> rare = needs_fmod(a, b);
   if (!any(rare)) [[likely]]
@@ -417,7 +418,7 @@ TW_INLINE Vec<float> floor_divide_wide(Vec<float> a, Vec<float> b) {
 }
 TW_INLINE Vec<float> remainder_wide(Vec<float> a, Vec<float> b) {
   const Vec<float> y = through_double(a, b, [](Vec<double> p, Vec<double> q) TW_LAMBDA_INLINE {
-    const Vec<double> r = p - floor(p / q) * q;
+    const Vec<double> r = fma(-floor(p / q), q, p);
     return where(r == 0, copysign(r, q), where(too_large(r, q), r + q, r));
   });
   const Mask<float> rare = needs_fmod(a, b);

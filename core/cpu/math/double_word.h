@@ -16,19 +16,28 @@ template <Floating T> TW_INLINE Pair<T> fast_two_sum(Vec<T> a, Vec<T> b) {
   const Vec<T> s = a + b;
   return {s, b - (s - a)};
 }
+// The same of c and a b, whose product is exact: the smaller summand, and the larger (or 0).
+template <Floating T> TW_INLINE Pair<T> fast_two_sum(Vec<T> c, ProductTerm<Vec<T>> smaller) {
+  const Vec<T> s = c + smaller;
+  return {s, fma(smaller.a, smaller.b, c - s)};
+}
+template <Floating T> TW_INLINE Pair<T> fast_two_sum(ProductTerm<Vec<T>> larger, Vec<T> c) {
+  const Vec<T> s = c + larger;
+  return {s, c + fma(larger.a, larger.b, -s)};
+}
 template <Floating T> TW_INLINE Pair<T> two_sum(Vec<T> a, Vec<T> b) {
   const Vec<T> s = a + b, of_b = s - a;
   return {s, (a - (s - of_b)) + (b - of_b)};
 }
 // a b exactly, where lo does not underflow.
 template <Floating T> TW_INLINE Pair<T> two_product(Vec<T> a, Vec<T> b) {
-  const Vec<T> p = rounded(a * b);
-  return {p, fma(a, b, -p)};
+  const Vec<T> p = a * b;
+  return {p, exact_fma(a, b, -p)};
 }
 // n / d. The quotient is computed in any case, and its remainder says what it lacks.
 template <Floating T> TW_INLINE Pair<T> quotient(Pair<T> n, Pair<T> d) {
-  const Vec<T> inverse = 1 / d.hi, q = rounded(n.hi * inverse);
-  return {q, (fma(-q, d.hi, n.hi) + (n.lo - q * d.lo)) * inverse};
+  const Vec<T> inverse = 1 / d.hi, q = n.hi * inverse;
+  return {q, (exact_fma(-q, d.hi, n.hi) + fma(q, -d.lo, n.lo)) * inverse};
 }
 
 // The sum of a quotient's two parts. The remainder makes good what 14 bits of 1 / d leave.
@@ -36,15 +45,16 @@ template <Floating T> TW_INLINE Vec<T> ratio(Pair<T> n, Pair<T> d) {
 #ifdef TW_HAS_MASKED_ACCESS
   if constexpr (std::is_same_v<T, float>) {
     const Vec<T> y = Vec<T>((typename Vec<T>::Raw)_mm512_maskz_rcp14_ps(0xffff, (__m512)d.hi.v));
-    const Vec<T> q = rounded(n.hi * y);
-    return fma(fma(-q, d.hi, n.hi) + (n.lo - q * d.lo), y, q);
+    const Vec<T> q = n.hi * y;
+    return fma(fma(-q, d.hi, n.hi) + fma(q, -d.lo, n.lo), y, q);
   } else {
-    const Vec<T> inverse = 1 / d.hi, q = rounded(n.hi * inverse);
+    const Vec<T> inverse = 1 / d.hi, q = n.hi * inverse;
     // Less the remainder, so that -0.0 keeps its sign.
     return fma(-(fma(q, d.hi, -n.hi) + fma(q, d.lo, -n.lo)), inverse, q);
   }
 #endif
-  return quotient(n, d).sum();
+  const Vec<T> inverse = 1 / d.hi, q = n.hi * inverse;
+  return fma(exact_fma(-q, d.hi, n.hi) + fma(q, -d.lo, n.lo), inverse, q);
 }
 // 1 / x for 1 <= x < 2^100 (float64: normal x with a normal inverse), within 2^-14 at least.
 TW_INLINE Vec<float> near_reciprocal(Vec<float> x) {
@@ -70,7 +80,7 @@ TW_INLINE Vec<double> near_reciprocal(Vec<double> x) {
 // come sooner than a division's, and the remainder. -0.0 keeps its sign.
 TW_INLINE Vec<double> near_ratio(Pair<double> n, Pair<double> d) {
   const Vec<double> rough = near_reciprocal(d.hi), lack = fma(-rough, d.hi, 1);
-  const Vec<double> inverse = fma(rough, lack, rough), q = rounded(n.hi * inverse);
+  const Vec<double> inverse = fma(rough, lack, rough), q = n.hi * inverse;
   return fma(-(fma(q, d.hi, -n.hi) + fma(q, d.lo, -n.lo)), inverse, q);
 }
 #endif

@@ -35,14 +35,14 @@ TW_INLINE Scaled erfc_tail(Pair<double> x) {
   const Vec<double> low = where(x.hi < 28, x.lo, 0);
   const Pair<double> square = two_product(size, size);
   const auto reduced = reduce_exp(-square.hi);
-  const Pair<double> e = exp_pair<double>(reduced, -(square.lo + 2 * size * low));
+  const Pair<double> e = exp_pair<double>(reduced, -fma(2 * size, low, square.lo));
   const Vec<double> t = (size - 2.5) / (size + 2.5);
-  const Pair<double> p = fast_two_sum<double>(kErfcCentre, rounded(erfc_slope(t) * t));
+  const Pair<double> p = fast_two_sum<double>(kErfcCentre, erfc_slope(t) * t);
   const Pair<double> product = two_product(e.hi, p.hi);
   const Pair<double> denominator = fast_two_sum<double>(2 * size, 1);
   return {
-      quotient<double>({product.hi, product.lo + (e.lo * p.hi + e.hi * (p.lo + kErfcCentreLow))},
-                       {denominator.hi, denominator.lo + 2 * low}),
+      quotient<double>({product.hi, product.lo + fma(e.lo, p.hi, e.hi * (p.lo + kErfcCentreLow))},
+                       {denominator.hi, fma(low, 2, denominator.lo)}),
       reduced.n};
 }
 
@@ -74,7 +74,7 @@ TW_INLINE Vec<double> erf_by_roots(Vec<double> x) {
       4.587928098293968e-08, 1.9253587682850793e-08, -3.0026245869580513e-09,
       -4.579711946380547e-10, 1.3567199695662641e-10, 1.387962900420794e-12, -3.433836234508591e-12,
       2.7807071837658683e-13, 2.1682717931319985e-14, -2.9908645603323698e-15);
-  const Vec<double> u = rounded(t * p), s = fma(u, u + twice, root), far = fma(-s, s, 1);
+  const Vec<double> u = t * p, s = fma(u, u + twice, root), far = fma(-s, s, 1);
   return with_sign(where(signbit(t), fma(near, size, size), far), x);
 }
 TW_INLINE Vec<double> erf(Vec<double> x) {
@@ -99,9 +99,8 @@ TW_INLINE Vec<float> erf(Vec<float> x) {
     const Vec<T> size = abs(x), z = size * size, t = at_most(size, 3.92f) - centre;
     const Vec<T> near = polynomial(z, 0.12837917, -0.37612626, 0.112835824, -0.026853643,
                                    0.0051879627, -0.0008006793, 7.842288e-05);
-    const Vec<T> u =
-        rounded(t * polynomial(t, -0.41558686, -0.001778245, 0.0513305, -0.0026345572, -0.005777035,
-                               0.0013032127, 3.4839093e-05, -2.5575e-05));
+    const Vec<T> u = t * polynomial(t, -0.41558686, -0.001778245, 0.0513305, -0.0026345572,
+                                    -0.005777035, 0.0013032127, 3.4839093e-05, -2.5575e-05);
     const Vec<T> s = fma(u, u + twice, root), far = fma(-s, s, 1);
     return with_sign(where(signbit(t), fma(near, size, size), far), x);
 #endif
@@ -114,7 +113,7 @@ TW_INLINE Scaled erfc_pair(Pair<double> x, double factor) {
   // 1 - x - x p near 0, 2 - tail below, the first difference exactly.
   const Vec<double> s = two_to(at_least(tail.n, 1 - Format<double>::bias));
   const Vec<double> less = where(near, x.hi, tail.y.hi * s);
-  const Vec<double> rest = where(near, erf_near(x.hi * x.hi) * x.hi + x.lo, tail.y.lo * s);
+  const Vec<double> rest = where(near, fma(erf_near(x.hi * x.hi), x.hi, x.lo), tail.y.lo * s);
   const Pair<double> head = fast_two_sum(where(near, Vec<double>(1), Vec<double>(2)), -less);
   const Mask<double> inside = near | below;
   const Vec<double> n = at_least(tail.n, 2 - 2 * Format<double>::bias);
@@ -135,9 +134,9 @@ TW_INLINE Vec<double> erfc(Vec<double> x) {
   const Vec<T> size = abs(x), index = shifted_down<50>(fma(size, 0.549, 1));
   const Pair<T> s = pair_by_pieces(size - look_up(wide::kErfcPoints, index), index,
                                    look_up(wide::kErfcValues, index), wide::kErfcPieces);
-  const Vec<T> square = rounded(size * size);
+  const Vec<T> square = size * size;
   const WideExp e = wide_exp_of_negative(square, fma(-size, size, square));
-  const Vec<T> y = rounded(e.t * s.hi), lost = fma(e.t, s.hi, -y);
+  const Vec<T> y = e.t * s.hi, lost = fma(e.t, s.hi, -y);
   const Vec<T> tail = y + fma(y, wide_exp_rest(e), fma(e.t, s.lo, lost));
   const Vec<T> inside = where(x < 0, 2 - tail, tail);
   if (!any_above(size, far)) [[likely]]
@@ -177,7 +176,7 @@ TW_INLINE Pair<float> scaled_erfc(Vec<float> x) {
   const Vec<T> q = fma(t, fma(t, halves, -0.07427323), -0.2810922);
   const Vec<T> slope = fma(t, -0.157f, -0.264f);  // of t q(t), roughly
   const Vec<T> p = fma(t, q, c), p_lo = fma(t_lo, slope, fma(t, q, c - p) + c_lo);
-  const Vec<T> share = rounded(p * inverse);
+  const Vec<T> share = p * inverse;
   return {share, fma(p_lo, inverse, fma(share, lost, fma(p, inverse, -share)))};
 }
 #endif
@@ -188,9 +187,10 @@ TW_INLINE Vec<float> erfc(Vec<float> x) {
     const Vec<T> size = at_most(abs(x), 10.5f);
     // e^(-x^2) = 2^n e^(r + low), e^r = 1 + r + h
     const Pair<T> square = two_product(size, size);
-    const Power<T> power = nearest_power(square.hi * -kLog2e);
-    const Vec<T> near = -square.hi - power.n * Limits::ln2_hi, r = near - power.n * Limits::ln2_lo;
-    const Vec<T> low = ((near - r) - power.n * Limits::ln2_lo) - square.lo;
+    const Power<T> power = nearest_power(square.hi, -kLog2e);
+    const Vec<T> near = fma(power.n, -Limits::ln2_hi, -square.hi);
+    const Vec<T> r = fma(power.n, -Limits::ln2_lo, near);
+    const Vec<T> low = fma(power.n, -Limits::ln2_lo, near - r) - square.lo;
     const Vec<T> h = r * r * exp_short_tail(r);
     const auto [share, rest] = scaled_erfc(size);
     const Vec<T> share_lo = fma(share, low, rest), y = fma(share, r, share);
@@ -210,7 +210,7 @@ TW_INLINE Scaled normal_share_pair(Vec<double> x) {
   constexpr double half_root = 0.7071067811865476, half_root_lo = -0x1.bdd3413b26456p-55;
   const Vec<double> limited = clamp<double>(x, -64, 64);
   const Pair<double> product = two_product<double>(limited, -half_root);
-  return erfc_pair({product.hi, product.lo - limited * half_root_lo}, 0.5);
+  return erfc_pair({product.hi, fma(limited, -half_root_lo, product.lo)}, 0.5);
 }
 // For float and v <= 0 the share is inverse y 2^n: e^(-v^2 / 2) / (3.5 - v) times a polynomial in
 // t = (-v - 3.5) / (3.5 - v), fitted from 0 to -14.5 within 2^-26.6.

@@ -47,7 +47,7 @@ template <Floating T> TW_INLINE Vec<T> scale(Vec<T> x, Vec<T> n) {
     return Vec<T>((typename Vec<T>::Raw)_mm512_maskz_scalef_pd(0xff, (__m512d)x.v, (__m512d)n.v));
   }
 #else
-  const Vec<T> half = nearest(n * 0.5);
+  const Vec<T> half = fma(n, (T)0.5, Format<T>::rounder) - Format<T>::rounder;
   return x * two_to(half) * two_to(n - half);
 #endif
 }
@@ -80,9 +80,9 @@ template <Floating T> struct ReducedExp {
 // With n + more + rounder in place of n: the low bits are those of the whole number n + more.
 template <Floating T> TW_INLINE ReducedExp<T> reduce_exp_shifted(Vec<T> x, T more) {
   const T rounder = Format<T>::rounder + more;
-  const Vec<T> shifted = x * kLog2e + rounder, n = shifted - rounder;
-  const Vec<T> near = x - n * ExpLimits<T>::ln2_hi, r = near - n * ExpLimits<T>::ln2_lo;
-  return {shifted, r, (near - r) - n * ExpLimits<T>::ln2_lo};
+  const Vec<T> shifted = fma(x, kLog2e, rounder), n = shifted - rounder;
+  const Vec<T> near = fma(n, -ExpLimits<T>::ln2_hi, x), r = fma(n, -ExpLimits<T>::ln2_lo, near);
+  return {shifted, r, fma(n, -ExpLimits<T>::ln2_lo, near - r)};
 }
 template <Floating T> TW_INLINE ReducedExp<T> reduce_exp(Vec<T> x) {
   const auto [shifted, r, low] = reduce_exp_shifted<T>(x, 0);
@@ -90,16 +90,16 @@ template <Floating T> TW_INLINE ReducedExp<T> reduce_exp(Vec<T> x) {
 }
 // e^(r + low) - 1 - r.
 template <Floating T> TW_INLINE Vec<T> exp_rest(const ReducedExp<T>& x) {
-  return (exp_tail(x.r) * x.r + x.low) * x.r + x.low;
+  return fma(fma(exp_tail(x.r), x.r, x.low), x.r, x.low);
 }
 template <Floating T> TW_INLINE Vec<T> exp_reduced(const ReducedExp<T>& x) {
-  if constexpr (kFused) return (exp_short_tail(x.r) * x.r + 1) * x.r + 1;
+  if constexpr (kFused) return fma(fma(exp_short_tail(x.r), x.r, 1), x.r, 1);
   return (exp_rest(x) + x.r) + 1;
 }
 // e^(r + low + more), where `more` may be many ulp of r.
 template <Floating T> TW_INLINE Pair<T> exp_pair(const ReducedExp<T>& x, Same<T> more = 0) {
   const Pair<T> t = fast_two_sum(x.r, exp_rest(x)), head = fast_two_sum<T>(1, t.hi);
-  return {head.hi, head.lo + t.lo + head.hi * more};
+  return {head.hi, fma(head.hi, more, head.lo + t.lo)};
 }
 
 template <Floating T> TW_INLINE Vec<T> exp(Vec<T> x) {
@@ -112,8 +112,8 @@ template <Floating T> TW_INLINE Vec<T> exp2(Vec<T> x) {
   TW_WIDEN(exp2) {
     constexpr T limit = Format<T>::bias + 2, ln2 = (T)kLn2;
     const Vec<T> inside = clamp<T>(x, -limit - Format<T>::mantissa_bits, limit);
-    const Vec<T> n = nearest(inside), f = inside - n, r = rounded(f * ln2);
-    const ReducedExp<T> reduced = {n, r, fma(f, ln2, -r) + f * kLn2Rest<T>};
+    const Vec<T> n = nearest(inside), f = inside - n, r = f * ln2;
+    const ReducedExp<T> reduced = {n, r, fma(f, kLn2Rest<T>, exact_fma(f, ln2, -r))};
     return scale(sizeof(T) == 4 ? exp_reduced(reduced) : (exp_rest(reduced) + r) + 1, n);
   }
 }
@@ -132,7 +132,7 @@ TW_INLINE Vec<double> within(Vec<double> x, double limit) {
 TW_INLINE Vec<double> exp(Vec<double> x) {
   using Limits = ExpLimits<double>;
   const Vec<double> n = fma(x, kLog2e, Format<double>::rounder) - Format<double>::rounder;
-  const Vec<double> r = within(fma(-n, Limits::ln2_lo, fma(-n, Limits::ln2_hi, x)), 1);
+  const Vec<double> r = within(fma(n, -Limits::ln2_lo, fma(n, -Limits::ln2_hi, x)), 1);
   return scale(fma(fma(exp_short_tail(r), r, 1), r, 1), n);
 }
 // 2^f = 1 + f p(f) for |f| <= 1/2, within 2^-57.3.
@@ -151,9 +151,9 @@ template <Floating T> TW_INLINE Pair<T> half_expm1_pair(Vec<T> x) {
   const auto reduced =
       reduce_exp_shifted<T>(clamp<T>(x, lowest, ExpLimits<T>::highest), Format<T>::bias - 1);
   const Vec<T> s = bit_cast<T>(power_bits(reduced.n)), less = s - (T)0.5;
-  const Pair<T> head = fast_two_sum<T>(less, s * reduced.r);
+  const Pair<T> head = fast_two_sum(less, ProductTerm<Vec<T>>{s, reduced.r});
   const Vec<T> lost = head.lo + ((s - less) - (T)0.5);
-  return {head.hi, lost + s * exp_rest(reduced)};
+  return {head.hi, fma(s, exp_rest(reduced), lost)};
 }
 template <Floating T> TW_INLINE Vec<T> expm1(Vec<T> x) {
   TW_WIDEN(expm1) { return where(abs(x) < kUnchanged<T>, x, half_expm1_pair(x).sum() * 2); }
@@ -192,9 +192,15 @@ template <Floating T> struct Power {
   Vec<T> n;
   Bits<T> bits;
 };
-template <Floating T> TW_INLINE Power<T> nearest_power(Vec<T> logarithm) {
-  const Vec<T> shifted = logarithm + Format<T>::rounder;
+template <Floating T> TW_INLINE Power<T> power_of(Vec<T> shifted) {
   return {shifted - Format<T>::rounder, bit_cast<IntLike<T>>(shifted)};
+}
+// The whole number nearest to x, or to x times a factor.
+template <Floating T> TW_INLINE Power<T> nearest_power(Vec<T> x) {
+  return power_of(x + Format<T>::rounder);
+}
+template <Floating T> TW_INLINE Power<T> nearest_power(Vec<T> x, double factor) {
+  return power_of(fma(x, factor, Format<T>::rounder));
 }
 // x 2^n, x and the result normal. Unsigned, as lanes that do not count may wrap.
 TW_INLINE Vec<float> add_exponent(Vec<float> x, Bits<float> bits) {
@@ -215,8 +221,8 @@ template <Floating T> TW_INLINE Logistic<T> logistic(Pair<T> x) {
   const auto reduced = reduce_exp(at_least(minus_abs(x.hi), ExpLimits<T>::lowest - 16));
   const Pair<T> p = exp_pair(reduced, where(x.hi < 0, x.lo, -x.lo));
   const Vec<T> s = two_to(at_least(reduced.n, 1 - Format<T>::bias));
-  const Pair<T> sum = fast_two_sum<T>(1, p.hi * s);
-  return {p, {sum.hi, sum.lo + p.lo * s}, reduced.n};
+  const Pair<T> sum = fast_two_sum(Vec<T>(1), ProductTerm<Vec<T>>{p.hi, s});
+  return {p, {sum.hi, fma(p.lo, s, sum.lo)}, reduced.n};
 }
 TW_INLINE Vec<double> sigmoid_by_pair(Vec<double> x) {
   const Logistic<double> parts = logistic<double>({x, 0});
@@ -239,12 +245,12 @@ TW_INLINE Vec<double> wide_power(Vec<double> index) {
 TW_INLINE WideExp wide_exp(Vec<double> x) {
   const Vec<double> index = fma(x, kPowerSteps, Format<double>::rounder);
   const Vec<double> k = index - Format<double>::rounder;
-  return {index, wide_power(index), fma(-k, kPowerStepLow, fma(-k, kPowerStep, x))};
+  return {index, wide_power(index), fma(k, -kPowerStepLow, fma(k, -kPowerStep, x))};
 }
 TW_INLINE WideExp wide_exp(Pair<double> x) {
   const Vec<double> index = fma(x.sum(), kPowerSteps, Format<double>::rounder);
   const Vec<double> k = index - Format<double>::rounder;
-  return {index, wide_power(index), fma(-k, kPowerStep, x.hi) + fma(-k, kPowerStepLow, x.lo)};
+  return {index, wide_power(index), fma(k, -kPowerStep, x.hi) + fma(k, -kPowerStepLow, x.lo)};
 }
 // Of minus_low - x, x >= 0 and the other at most half an ulp of it.
 TW_INLINE WideExp wide_exp_of_negative(Vec<double> x, Vec<double> minus_low) {
@@ -299,14 +305,14 @@ inline constexpr double kWideDivisorFrom = -700;
 TW_INLINE WideDivisor wide_divisor(Vec<double> x) {
   using Limits = ExpLimits<double>;
   const Vec<double> limited = at_most(x, 38.0);
-  const Power<double> power = nearest_power(limited * -kLog2e);
+  const Power<double> power = nearest_power(limited, -kLog2e);
   const Vec<double> r = fma(power.n, Limits::ln2_lo, fma(power.n, Limits::ln2_hi, limited));
   const Vec<double> square = r * r, minus_s = add_exponent(-1.0, power.bits);
   const Vec<double> minus_v = by_pairs<double>(
       r, square, -0.5000000000000013, 0.16666666666666685, -0.04166666666651156,
       0.008333333333315457, -0.0013888888947870212, 0.00019841269900380362, -2.4801489167782542e-05,
       2.755723095733864e-06, -2.7631528000598027e-07, 2.511269902052088e-08);
-  const Vec<double> head = fma(minus_s, r, 1 - minus_s), share = rounded(minus_s * square);
+  const Vec<double> head = fma(minus_s, r, 1 - minus_s), share = minus_s * square;
   const Vec<double> d = fma(share, minus_v, head);
   return {d, fma(share, minus_v, head - d) + fma(minus_s, r, 1 - (minus_s + head))};
 }
@@ -344,13 +350,13 @@ struct FloatExp {
   Power<float> power;
 };
 TW_INLINE FloatExp float_exp(Power<float> power, Vec<float> r) {
-  const Vec<float> w = exp_short_tail(r) * r + 1;
+  const Vec<float> w = fma(exp_short_tail(r), r, 1);
   return {w, r, fma(w, r, 1), power};
 }
 TW_INLINE FloatExp float_exp(Vec<float> v) {
   using Limits = ExpLimits<float>;
-  const Power<float> power = nearest_power(v * kLog2e);
-  return float_exp(power, (v - power.n * Limits::ln2_hi) - power.n * Limits::ln2_lo);
+  const Power<float> power = nearest_power(v, kLog2e);
+  return float_exp(power, fma(power.n, -Limits::ln2_lo, fma(power.n, -Limits::ln2_hi, v)));
 }
 #ifndef TW_HAS_MASKED_ACCESS
 // Without an instruction that scales, where neither x nor the result is far from the normal range.
@@ -369,7 +375,7 @@ TW_INLINE Vec<float> exp2(Vec<float> x) {
   using T = float;
   TW_WIDEN(exp2) {
     const Power<float> power = nearest_power(x);
-    const Vec<T> f = x - power.n, r = f * kLn2, w = exp_short_tail(r) * r + 1;
+    const Vec<T> f = x - power.n, r = f * kLn2, w = fma(exp_short_tail(r), r, 1);
     const Vec<T> y = add_exponent(fma(w, fma(f, kLn2Rest<T>, r), 1), power.bits);
     if (!any_larger(x, 125)) [[likely]]
       return y;
@@ -380,8 +386,8 @@ TW_INLINE Vec<float> exp2(Vec<float> x) {
 // Of v + more, where `more` may be a few ulp of v.
 TW_INLINE FloatExp float_exp(Vec<float> v, Vec<float> more) {
   using Limits = ExpLimits<float>;
-  const Power<float> power = nearest_power(v * kLog2e);
-  return float_exp(power, (v - power.n * Limits::ln2_hi) + (more - power.n * Limits::ln2_lo));
+  const Power<float> power = nearest_power(v, kLog2e);
+  return float_exp(power, fma(power.n, -Limits::ln2_hi, v) + fma(power.n, -Limits::ln2_lo, more));
 }
 // The logistic function of v <= 0 as (y + rest) 2^n, where rest is below 2^-13 y: p / (1 + e) with
 // e = 2^n p = e^v, and what the remainder of the division says that it lacks.
@@ -392,7 +398,7 @@ struct FloatLogistic {
 TW_INLINE FloatLogistic float_logistic(const FloatExp& x) {
   const auto [w, r, p, power] = x;
   const Vec<float> e = scale_bounded(p, power.bits), inverse = near_reciprocal(e + 1);
-  const Vec<float> y = rounded(p * inverse);
+  const Vec<float> y = p * inverse;
   const Vec<float> rest = fma(-y, e, p - y) + fma(w, r, 1 - p);  // p - y is exact
   return {y, rest * inverse, power};
 }
@@ -416,11 +422,11 @@ struct LogisticDivisor {
 TW_INLINE LogisticDivisor logistic_divisor(Vec<float> x) {
   using Limits = ExpLimits<float>;
   const Vec<float> limited = at_most(x, 17.5f);
-  const Power<float> power = nearest_power(limited * -kLog2e);
+  const Power<float> power = nearest_power(limited, -kLog2e);
   const Vec<float> r = fma(power.n, Limits::ln2_lo, fma(power.n, Limits::ln2_hi, limited));
   const Vec<float> w =
       polynomial(r, 1, -0.49999997, 0.166665152, -0.0416673198, 0.00836925767, -0.00138817774);
-  const Vec<float> s = add_exponent(-1, power.bits), product = rounded(s * r);
+  const Vec<float> s = add_exponent(-1, power.bits), product = s * r;
   const Vec<float> d = fma(product, w, 1 - s);
   return {d, fma(product, w, 1 - (s + d))};
 }

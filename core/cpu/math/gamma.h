@@ -55,7 +55,7 @@ template <class R> TW_INLINE GammaParts gamma_parts(Vec<double> a) {
   for (int k = 1; k < 7; ++k) z = where(n > k + 1.5, z * (a - k), z);
   const V inverse = 1 / at_least(a, kFar);
   constexpr double kConstant = 0.4189385332046727;  // (log(2 pi) - 1) / 2
-  const V stirling = lgamma_far<R>(inverse * inverse) * inverse + kConstant;
+  const V stirling = fma(lgamma_far<R>(inverse * inverse), inverse, kConstant);
   return {far,
           n,
           where(far, a, z),
@@ -65,7 +65,7 @@ template <class R> TW_INLINE GammaParts gamma_parts(Vec<double> a) {
 }
 template <class R> TW_INLINE Vec<double> lgamma_above(Vec<double> a) {
   const GammaParts p = gamma_parts<R>(a);
-  return p.series + p.slope * (log(p.z) - p.less);
+  return fma(p.slope, log(p.z) - p.less, p.series);
 }
 // lgamma(-a) by gamma(-a) = -pi / (a sin(pi a) gamma(a)). Factors whose product is near 1 around
 // the zeros are taken together before the logarithm.
@@ -75,7 +75,7 @@ TW_INLINE Vec<double> lgamma_below(Vec<double> a) {
   const V f = abs(a - round(a)), sine = sine_of_turns(f * f);
   const V product = where(p.n < 1, a / (1 + a), where(p.n < 2, f, a * f * p.z));
   const V near = -p.series - log(product * sine);
-  const V far = -(p.series + p.slope * (log(p.z) - 1)) - log(a * f * sine);
+  const V far = -fma(p.slope, log(p.z) - 1, p.series) - log(a * f * sine);
   return where((f == 0) | isinf(a), kInfinity, where(p.far, far, near));
 }
 // Below 0 in float as well by the long polynomials, as terms cancel around the zeros.
@@ -117,7 +117,7 @@ template <class R> TW_INLINE Vec<double> digamma_far(Vec<double> z) {
 }
 // pi cot(pi f), |f| <= 1/2, as (1 - 4 z) p(z) / f in z = f^2; 2^-52.5.
 TW_INLINE Vec<double> cotangent_of_turns(Vec<double> f) {
-  const Vec<double> zero = (1 - 2 * f) * (1 + 2 * f);
+  const Vec<double> zero = fma(f, -2, 1) * fma(f, 2, 1);
   return zero / f *
          polynomial(f * f, 0.9999999999999999, 0.7101318663037492, 0.6758809977384216,
                     0.6688378726712478, 0.667196466516662, 0.6668070233783684, 0.6665132781804901,
@@ -137,13 +137,14 @@ template <class R, bool next> TW_INLINE Vec<double> digamma_above(Vec<double> a)
   for (int k = 1; k < 7; ++k) {
     const V d = a - k;
     const Mask<double> counts = a >= k + 1;
-    numerator = where(counts, numerator * d + denominator, numerator);
-    denominator = where(counts, denominator * d, denominator);
+    const V factor = where(counts, d, 1);
+    numerator = fma(numerator, factor, where(counts, denominator, 0));
+    denominator = denominator * factor;
   }
   const V quotient = where(near, numerator, 1) / where(near, denominator, a);
   const V from_zero = (f - kDigammaZero) - kDigammaZeroLow, z = quotient * quotient;
-  const V nearby = digamma_near<R>(f - 0.5) * from_zero + quotient;
-  const V far = log(a) + (quotient * (next ? 0.5 : -0.5) - digamma_far<R>(z) * z);
+  const V nearby = fma(digamma_near<R>(f - 0.5), from_zero, quotient);
+  const V far = log(a) + fma(-digamma_far<R>(z), z, quotient * (next ? 0.5 : -0.5));
   return where(near, nearby, far);
 }
 // Below 0 by reflection: digamma(1 + a) + pi cot(pi a); in float as well by the long polynomials,
@@ -180,14 +181,14 @@ template <class R> TW_INLINE Vec<double> trigamma_of(Vec<double> x) {
   V numerator = 0, denominator = 1;
   for (int k = 1; k < 8; ++k) {
     const V square = (a + k) * (a + k);
-    numerator = numerator * square + denominator;
+    numerator = fma(numerator, square, denominator);
     denominator = denominator * square;
   }
   const V inverse = 1 / where(near, a + kFar, a), z = inverse * inverse;
   const V half = where(below & !near, -0.5, 0.5);
-  const V series = inverse + z * (half + trigamma_far<R>(z) * inverse);
+  const V series = fma(z, fma(trigamma_far<R>(z), inverse, half), inverse);
   const V first = 1 / a, nearby = series + numerator / denominator;
-  const V y = where(near, where(below, nearby, nearby + first * first), series);
+  const V y = where(near, where(below, nearby, fma(first, first, nearby)), series);
   if (!any(below)) [[likely]]
     return y;
   return out_of_line([=]() TW_LAMBDA_INLINE {
@@ -211,10 +212,10 @@ inline double hurwitz_zeta(double s, double x) {
                                1.3382536530684679e-11, -3.3896802963225829e-13};
   double rest = 0.5, product = s / x;
   for (int j = 0; j < 8; ++j) {
-    rest += kTerms[j] * product;
+    rest = fma(kTerms[j], product, rest);
     product *= (s + 2 * j + 1) * (s + 2 * j + 2) / (x * x);
   }
-  return sum + __builtin_pow(x, -s) * (x / (s - 1) + rest);
+  return fma(__builtin_pow(x, -s), x / (s - 1) + rest, sum);
 }
 // The n-th derivative of digamma for whole n > 1; 171! is no number of double any more. Below 0 the
 // sum runs over all whole steps from x, to both sides, but for those beyond it.
@@ -229,7 +230,7 @@ inline double polygamma_by_sums(double n, double x) {
     sum = hurwitz_zeta(s, x);
   } else {
     const double up = f > 0 ? f : 1 + f, down = f > 0 ? 1 - f : -f;
-    sum = hurwitz_zeta(s, up) + sign * (hurwitz_zeta(s, down) - hurwitz_zeta(s, 1 - x));
+    sum = fma(sign, hurwitz_zeta(s, down) - hurwitz_zeta(s, 1 - x), hurwitz_zeta(s, up));
   }
   return sign * __builtin_tgamma(s) * sum;
 }
@@ -310,7 +311,7 @@ TW_INLINE Vec<double> rough_minus_log(Vec<double> x) {
   const Vec<double> c = by_pairs<double>(
       r, square, -0.5000000000001762, 0.3333333333341847, -0.24999999916710894, 0.19999998903807736,
       -0.16666778446658856, 0.14288087535038377, -0.12463465606436172, 0.09773326870446476);
-  const Vec<double> value = fma(-e, kLn2, -look_up(wide::kLnValues, index));
+  const Vec<double> value = fma(e, -kLn2, -look_up(wide::kLnValues, index));
   return value - fma(square, c, r);
 }
 // The last number below 1 has w = 36.05.
@@ -338,7 +339,7 @@ TW_INLINE Vec<float> erfinv(Vec<float> x) {
   const auto [f, e] = decompose_normal(rest_of_1, 0.75f);
   // log(1 - x^2) = e ln 2 + log(1 + f), each sum with its larger number first. -6 <= e <= 0, so
   // that e times 21 bits of ln 2 is exact and what they lack does not count.
-  const Pair<T> m = log_mantissa(f), l = fast_two_sum(rounded(e * 0x1.62e43p-1f), m.hi);
+  const Pair<T> m = log_mantissa(f), l = fast_two_sum(e * 0x1.62e43p-1f, m.hi);
   const Pair<T> s = fast_two_sum<T>(-2, -l.hi);
   const Vec<T> s_lo = s.lo - (l.lo + m.lo);
   const Vec<T> square = s.hi * s.hi;

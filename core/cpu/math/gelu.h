@@ -11,13 +11,13 @@ TW_INLINE Vec<double> gelu_erf(Vec<double> x) {
   const Scaled share = normal_share_pair(x);
   const Vec<T> limited = at_least(x, -64);
   const Pair<T> product = two_product(limited, share.y.hi);
-  const Vec<T> y = scale(product.hi + (product.lo + limited * share.y.lo), share.n);
+  const Vec<T> y = scale(product.hi + fma(limited, share.y.lo, product.lo), share.n);
   const Vec<T> inside = where(abs(x) < kUnchanged<T> * kUnchanged<T>, x * 0.5, y);
   return where(x > 64, x, where(x == -kInfinity, kNan, inside));
 }
 TW_INLINE Vec<double> gelu_erf_slope(Vec<double> x) {
   const Vec<double> limited = clamp<double>(x, -64, 64);
-  return normal_share(limited) + limited * normal_density(limited);
+  return fma(limited, normal_density(limited), normal_share(limited));
 }
 
 // For float, by one exponential: good everywhere.

@@ -38,13 +38,13 @@ TW_INLINE Vec<float> tanh(Vec<float> x) {
 TW_INLINE Vec<double> tanh(Vec<double> x) {
   if constexpr (!kFused) return copysign(tanh_pair(x).sum(), x);
   const Vec<double> size = abs(x), z = size * size, limited = at_most(size, 20.0);
-  const Power<double> power = nearest_power(limited * (2 * kLog2e));
+  const Power<double> power = nearest_power(limited, 2 * kLog2e);
   const Vec<double> f = fma(limited, 2 * kLog2e, -power.n), s = add_exponent(1.0, power.bits);
   const Vec<double> w = long_polynomial(
       f, 0.6931471805599453, 0.24022650695910122, 0.05550410866482276, 0.009618129107596858,
       0.0013333558146212518, 0.00015403530454342662, 1.5252733990468957e-05, 1.321543643713284e-06,
       1.0178004365135661e-07, 7.07361248233622e-09, 4.4628258853333406e-10);
-  const Vec<double> far = fma(rounded(s * f), w, s + 1);
+  const Vec<double> far = fma(s * f, w, s + 1);
   const Vec<double> p =
       long_polynomial(z, 491.7909316837828, -1083.1427014418634, -72.16705718265206,
                       -0.8316692403382415, -6.772312052051337e-05);
@@ -62,11 +62,11 @@ TW_INLINE Vec<float> tanh(Vec<float> x) {
     const Vec<T> size = abs(x), z = size * size, limited = at_most(size, 9.5f);
     const Vec<T> p = polynomial(z, -0.33333293, 0.13332292, -0.053876553, 0.021477256, -0.007932272,
                                 0.0022913073, -0.00035558434);
-    const Power<T> power = nearest_power(limited * (2 * kLog2e));
+    const Power<T> power = nearest_power(limited, 2 * kLog2e);
     const Vec<T> f = fma(limited, 2 * kLog2e, -power.n), s = add_exponent(1, power.bits);
     const Vec<T> w =
         polynomial(f, 0.6931472, 0.2402265, 0.05550358, 0.009618077, 0.0013391643, 0.00015456358);
-    const Vec<T> far = 1 - 2 / fma(rounded(s * f), w, s + 1);
+    const Vec<T> far = 1 - 2 / fma(s * f, w, s + 1);
     return with_sign(where(size < 1, fma(p * z, size, size), far), x);
   }
 }
@@ -107,19 +107,20 @@ template <Floating T> TW_INLINE HyperbolicSum<T> hyperbolic_sum(Vec<T> size) {
           {less, (up - less) - down},
           r,
           z * cosh_tail(z),
-          r * z * sinh_tail(z) + low};
+          fma(r * z, sinh_tail(z), low)};
 }
 // The larger summand is last, so that of the others' roundings a half at most counts.
 template <Floating T> TW_INLINE Vec<T> cosh(Vec<T> x) {
   TW_WIDEN(cosh) {
     const auto [a, b, r, c, s] = hyperbolic_sum(abs(x));
-    return (a.hi + fma(b.hi, r, b.hi * s + (a.hi * c + a.lo))) * 2;
+    return (a.hi + exact_fma(b.hi, r, fma(b.hi, s, fma(a.hi, c, a.lo)))) * 2;
   }
 }
 template <Floating T> TW_INLINE Vec<T> sinh(Vec<T> x) {
   TW_WIDEN(sinh) {
     const auto [a, b, r, c, s] = hyperbolic_sum(abs(x));
-    const Vec<T> y = (b.hi + fma(a.hi, r, a.hi * s + (b.hi * c + (a.lo * r + b.lo)))) * 2;
+    const Vec<T> low = fma(a.hi, s, fma(b.hi, c, fma(a.lo, r, b.lo)));
+    const Vec<T> y = (b.hi + exact_fma(a.hi, r, low)) * 2;
     return with_sign(where(abs(x) < kUnchanged<T>, x, y), x);
   }
 }
@@ -127,14 +128,14 @@ template <Floating T> TW_INLINE Vec<T> sinh(Vec<T> x) {
 // |x| = k log(2) / 32 + r + low, and half of 2^(k / 32) and of its inverse: their sum is the
 // multiple's cosh, their difference its sinh. Up to 86.
 struct HyperbolicPowers {
-  Vec<float> index, r, low, up, down;
+  Vec<float> index, minus_k, r, up, down;
 };
 inline constexpr float kHyperbolicMost = 86;
 TW_INLINE HyperbolicPowers hyperbolic_powers(Vec<float> size) {
   constexpr float halved = Format<float>::rounder - 32;
   const Vec<float> index = fma(size, kPowSteps, halved), minus_k = halved - index;
   const Bits<float> power = Bits<float>(bit_cast<std::int32_t>(index).v << 18);
-  return {index, fma(minus_k, kPowStep, size), minus_k * kPowStepLow,
+  return {index, minus_k, fma(minus_k, kPowStep, size),
           bit_cast<float>(bit_cast<std::int32_t>(look_up(kPowBits, index)) + power),
           bit_cast<float>(bit_cast<std::int32_t>(look_up(kPowDownBits, index)) - power)};
 }
@@ -143,9 +144,10 @@ TW_INLINE HyperbolicPowers hyperbolic_powers(Vec<float> size) {
 TW_INLINE Vec<float> cosh(Vec<float> x) {
   using T = float;
   const Vec<T> size = abs(x);
-  const auto [index, r, low, up, down] = hyperbolic_powers(size);
+  const auto [index, minus_k, r, up, down] = hyperbolic_powers(size);
   const Vec<T> a = up + down, b = up - down, lost = (up - a) + down, z = r * r;
-  const Vec<T> s = fma(r * z, 1.0f / 6, low + look_up(kPowRests, index)) + r;
+  const Vec<T> low = fma(minus_k, kPowStepLow, look_up(kPowRests, index));
+  const Vec<T> s = fma(r * z, 1.0f / 6, low) + r;
   const Vec<T> y = a + fma(b, s, fma(a * z, 0.5f, lost));
   if (!any_not_below(size, kHyperbolicMost)) [[likely]]
     return y;
@@ -157,11 +159,12 @@ TW_INLINE Vec<float> cosh(Vec<float> x) {
 TW_INLINE Vec<float> sinh(Vec<float> x) {
   using T = float;
   const Vec<T> size = abs(x);
-  const auto [index, r, low, up, down] = hyperbolic_powers(size);
+  const auto [index, minus_k, r, up, down] = hyperbolic_powers(size);
   const Vec<T> a = up + down, b = up - down, head = fma(a, r, b), z = r * r;
   const Vec<T> lacks = fma(-down, look_up(kPowDownRests, index), (up - b) - down);
   const Vec<T> lost = fma(a, r, b - head) + fma(up, look_up(kPowRests, index), lacks);
-  const Vec<T> rest = fma(z, fma(head, 1.0f / 6, b * (1.0f / 3)), fma(a, low, lost));
+  const Vec<T> rest =
+      fma(z, fma(head, 1.0f / 6, b * (1.0f / 3)), fma(a, minus_k * kPowStepLow, lost));
   const Vec<T> y = with_sign(head + rest, x);
   if (!any_not_below(size, kHyperbolicMost)) [[likely]]
     return y;

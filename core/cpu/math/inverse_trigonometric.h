@@ -17,8 +17,8 @@ template <> struct QuarterPi<double> {
 };
 // k pi/4 + m t, where |m t| <= k pi/4 or k = 0; `rest` is what else belongs to t.
 template <Floating T> TW_INLINE Vec<T> from_quarter(Vec<T> k, Vec<T> m, Vec<T> t, Vec<T> rest) {
-  const Pair<T> head = fast_two_sum(k * QuarterPi<T>::hi, m * t);
-  return head.hi + (head.lo + (m * rest + k * QuarterPi<T>::lo));
+  const Pair<T> head = fast_two_sum(k * QuarterPi<T>::hi, ProductTerm<Vec<T>>{m, t});
+  return head.hi + (head.lo + fma(m, rest, k * QuarterPi<T>::lo));
 }
 
 // (atan(t) - t) / t^3 in z = t^2, |t| <= tan(pi/8); 2^-30.3, 2^-63.8 of the angle.
@@ -40,7 +40,7 @@ TW_INLINE Vec<T> angle_of(Vec<T> low, Vec<T> high, Mask<T> steep, Mask<T> left) 
   const Pair<T> less = fast_two_sum(-high, low), more = fast_two_sum(high, low);
   const Pair<T> t = quotient<T>({where(far, less.hi, low), where(far, less.lo, 0)},
                                 {where(far, more.hi, high), where(far, more.lo, 0)});
-  const Vec<T> z = t.hi * t.hi, rest = atan_tail(z) * z * t.hi + (t.lo - t.lo * z);
+  const Vec<T> z = t.hi * t.hi, rest = fma(atan_tail(z) * z, t.hi, fma(-t.lo, z, t.lo));
   Vec<T> k = where(far, 1, 0), m = 1;
   k = where(steep, 2 - k, k), m = where(steep, -m, m);
   k = where(left, 4 - k, k), m = where(left, -m, m);
@@ -147,8 +147,8 @@ template <Floating T> TW_INLINE HalfAngle<T> half_angle(Vec<T> size) {
   const Mask<T> large = size > (T)0.5;
   const Vec<T> z = where(large, (1 - size) * (T)0.5, size * size);
   const Vec<T> root = sqrt(z), t = where(large, root, size);
-  const Vec<T> lost = fma(-root, root, z) / at_least(root + root, Format<T>::smallest_normal);
-  return {large, t, asin_tail(z) * z * t + where(large, lost, 0)};
+  const Vec<T> lost = exact_fma(-root, root, z) / at_least(root + root, Format<T>::smallest_normal);
+  return {large, t, fma(asin_tail(z) * z, t, where(large, lost, 0))};
 }
 template <Floating T> TW_INLINE Vec<T> asin(Vec<T> x) {
   TW_WIDEN(asin) {
@@ -178,7 +178,7 @@ template <Floating T> struct Root {
 };
 template <int sign, Floating T> TW_INLINE Root<T> twice_root(Vec<T> size, Vec<T> half_rest) {
   const Vec<T> square = fma(size, (T)-2, (T)2), first = near_rsqrt_or_0(half_rest);
-  const Vec<T> rough = rounded((sign > 0 ? 1 - size : size - 1) * first);
+  const Vec<T> rough = (sign > 0 ? 1 - size : size - 1) * first;
   const Vec<T> quarter = first * (T)(0.25 * sign), lack = fma(-quarter, rough, (T)0.5);
   const Vec<T> near = fma(rough, lack, rough), half = fma(quarter, lack, quarter);
   const Vec<T> root = sizeof(T) == 8 ? fma(fma(-near, near, square), half, near) : near;

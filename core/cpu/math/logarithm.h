@@ -38,7 +38,7 @@ template <Floating T> TW_INLINE Exponent<T> decompose(Vec<T> x) {
   // Denormals are scaled by 2^mantissa_bits first. The exponent is read as a whole number below
   // 2^mantissa_bits, by placing it in the mantissa of that power of two: no conversion is needed.
   constexpr int shift = Format<T>::mantissa_bits;
-  using U = std::make_unsigned_t<IntLike<T> >;
+  using U = std::make_unsigned_t<IntLike<T>>;
   using UnsignedBits = Vec<U>;
   constexpr T power = (T)((U)1 << shift);
   const Mask<T> denormal = x < Format<T>::smallest_normal;
@@ -58,23 +58,24 @@ TW_INLINE Vec<float> log_tail(Vec<float> f) {
   const Vec<float> p = polynomial(f, 0.3333331, -0.25000262, 0.20002249, -0.16654864, 0.14208853,
                                   -0.12617359, 0.12156164, -0.10582594, 0.049098764);
   const Vec<float> z = f * f;
-  return z * (f * p) - z * 0.5f;
+  return fma(z, f * p, z * -0.5f);
 }
 // double: 2 atanh(s) with s = f / (2 + f), arranged as in FreeBSD's e_log.c: f - f^2 / 2 + s (p +
-// f^2 / 2), with the polynomial p within 2^-61.6.
+// f^2 / 2), where p = z q and the polynomial is within 2^-61.6.
 struct LogSeries {
-  Vec<double> s, p;
+  Vec<double> s, z, q;
 };
 TW_INLINE LogSeries log_series(Vec<double> f) {
   const Vec<double> s = f / (f + 2), z = s * s;
-  return {s, z * polynomial(z, 0.666666666666666, 0.4000000000005667, 0.2857142855582956,
-                            0.22222224296516227, 0.18181665859844565, 0.15391112895803089,
-                            0.1317357638500592, 0.138432390054763)};
+  return {
+      s, z,
+      polynomial(z, 0.666666666666666, 0.4000000000005667, 0.2857142855582956, 0.22222224296516227,
+                 0.18181665859844565, 0.15391112895803089, 0.1317357638500592, 0.138432390054763)};
 }
 TW_INLINE Vec<double> log_tail(Vec<double> f) {
-  const auto [s, p] = log_series(f);
+  const auto [s, z, q] = log_series(f);
   const Vec<double> half_square = f * f * 0.5;
-  return s * (p + half_square) - half_square;
+  return fma(s, fma(z, q, half_square), -half_square);
 }
 
 // The result for x > 0, or what belongs at 0, below, at infinity and for NaN.
@@ -99,17 +100,18 @@ template <Floating T> TW_INLINE Vec<T> log_domain(Vec<T> x, Vec<T> y) {
 // log(1 + f) in two parts, where exponents cancel most of it: f - f^2 / 2 without error, and the
 // rest, which is below a twentieth.
 TW_INLINE Pair<double> log_pair(Vec<double> f) {
-  const auto [s, p] = log_series(f);
+  const auto [s, z, q] = log_series(f);
   const Pair<double> half_square = two_product<double>(f, f * 0.5);
   const Pair<double> head = fast_two_sum(f, -half_square.hi);
-  return {head.hi, fma(s, p + half_square.hi, head.lo - half_square.lo)};
+  return {head.hi, exact_fma(s, fma(z, q, half_square.hi), head.lo - half_square.lo)};
 }
 TW_INLINE Pair<float> log_pair(Vec<float> f) { return fast_two_sum(f, log_tail(f)); }
 template <Floating T> TW_INLINE Vec<T> log(Vec<T> x) {
   TW_WIDEN(log) {
     const auto [f, e] = decompose(x);
-    const Pair<T> log = log_pair(f), head = fast_two_sum(e * ExpLimits<T>::ln2_hi, log.hi);
-    return log_domain(x, head.hi + (head.lo + (log.lo + e * ExpLimits<T>::ln2_lo)));
+    const Pair<T> log = log_pair(f);
+    const Pair<T> head = fast_two_sum(ProductTerm<Vec<T>>{e, ExpLimits<T>::ln2_hi}, log.hi);
+    return log_domain(x, head.hi + (head.lo + fma(e, ExpLimits<T>::ln2_lo, log.lo)));
   }
 }
 
@@ -127,12 +129,13 @@ template <> struct LogBases<double> {
   static constexpr double log10e = 0x1.bcb7b1526e50ep-2, log10e_lo = 0x1.95355baaafad3p-57;
   static constexpr double log10_2 = 0x1.34413509f78p-2, log10_2_lo = 0x1.fef311f12b358p-46;
 };
-// e step + step_lo e + base log(1 + f), where e step is exact and base has a second part.
-template <Floating T>
-TW_INLINE Vec<T> log_to_base(Vec<T> f, Vec<T> head, Vec<T> low, T base, T base_lo) {
+// head + low + base log(1 + f), where the head, a number or a product, is exact and base has a
+// second part.
+template <Floating T, class Head>
+TW_INLINE Vec<T> log_to_base(Vec<T> f, Head head, Vec<T> low, T base, T base_lo) {
   const Pair<T> log = log_pair(f), p = two_product<T>(log.hi, base);
   const Pair<T> sum = fast_two_sum(head, p.hi);
-  return sum.hi + (sum.lo + (p.lo + (log.hi * base_lo + (log.lo * base + low))));
+  return sum.hi + (sum.lo + (p.lo + fma(log.hi, base_lo, fma(log.lo, base, low))));
 }
 // e + log2(1 + f). 1 + f is brought to the root of 2 at most, so that less of the two cancels.
 // Powers of two give whole numbers.
@@ -141,7 +144,7 @@ template <Floating T> TW_INLINE Vec<T> log2(Vec<T> x) {
     using B = LogBases<T>;
     const auto parts = decompose(x);
     const Mask<T> high = parts.f > (T)(kRootOf2 - 1);
-    const Vec<T> f = where(high, parts.f * (T)0.5 - (T)0.5, parts.f);
+    const Vec<T> f = where(high, fma(parts.f, (T)0.5, (T)-0.5), parts.f);
     const Vec<T> e = where(high, parts.e + 1, parts.e);
     return log_domain(x, log_to_base<T>(f, e, 0, B::log2e, B::log2e_lo));
   }
@@ -151,8 +154,8 @@ template <Floating T> TW_INLINE Vec<T> log10(Vec<T> x) {
   TW_WIDEN(log10) {
     using B = LogBases<T>;
     const auto [f, e] = decompose(x);
-    return log_domain(
-        x, log_to_base<T>(f, e * B::log10_2, e * B::log10_2_lo, B::log10e, B::log10e_lo));
+    const ProductTerm<Vec<T>> head = {e, B::log10_2};
+    return log_domain(x, log_to_base<T>(f, head, e * B::log10_2_lo, B::log10e, B::log10e_lo));
   }
 }
 // log(u) + c / u, where u = 1 + x rounded and c is what rounding lost.
@@ -160,8 +163,8 @@ template <Floating T> TW_INLINE Vec<T> log1p(Vec<T> x) {
   TW_WIDEN(log1p) {
     const Vec<T> u = x + 1, lost = x - (u - 1);
     const auto [f, e] = decompose(u);
-    const Vec<T> low = log_tail(f) + (e * ExpLimits<T>::ln2_lo + lost / u);
-    const Vec<T> y = log_domain(u, (low + f) + e * ExpLimits<T>::ln2_hi);
+    const Vec<T> low = log_tail(f) + fma(e, ExpLimits<T>::ln2_lo, lost / u);
+    const Vec<T> y = log_domain(u, fma(e, ExpLimits<T>::ln2_hi, low + f));
     return where(abs(x) < Format<T>::smallest_normal, x, y);
   }
 }
@@ -177,7 +180,7 @@ TW_INLINE Vec<float> log_tail_by_pairs(Vec<float> f) {
   const Vec<float> z = f * f;
   const Vec<float> p = by_pairs(f, z, 0.3333331, -0.25000262, 0.20002249, -0.16654864, 0.14208853,
                                 -0.12617359, 0.12156164, -0.10582594, 0.049098764);
-  return fma(z, rounded(f * p), z * -0.5f);
+  return fma(z, f * p, z * -0.5f);
 }
 // log(1 + f) in two parts.
 TW_INLINE Pair<float> log_mantissa(Vec<float> f) { return fast_two_sum(f, log_tail_by_pairs(f)); }
@@ -356,7 +359,7 @@ TW_INLINE Vec<float> log10(Vec<float> x) {
     using B = LogBases<T>;
     const auto [f, e] = decompose_normal(x, 0.70710678f);
     const Pair<T> p = two_product<T>(f, B::log10e);
-    const Pair<T> head = fast_two_sum(rounded(e * B::log10_2), p.hi);
+    const Pair<T> head = fast_two_sum(e * B::log10_2, p.hi);
     const Vec<T> low = polynomial(f, B::log10e_lo, -0.21714719, 0.14476484, -0.10858075, 0.08686461,
                                   -0.07212511, 0.061641913, -0.057618853, 0.05576151, -0.032511283);
     const Vec<T> rest = fma(e, B::log10_2_lo, fma(f, low, p.lo));

@@ -1,10 +1,5 @@
 // What the elementary functions are built from: constants of the formats, polynomials, lane loops.
 #pragma once
-#if defined(__AVX2__)
-#include <immintrin.h>
-#elif defined(__ARM_NEON)
-#include <arm_neon.h>
-#endif
 #include "core/cpu/simd/vec.h"
 
 namespace tw::TW_ISA_NAME {
@@ -29,44 +24,15 @@ template <> struct Format<double> {
 };
 inline constexpr double kInfinity = __builtin_inf(), kNan = __builtin_nan("");
 
-// a b + c, rounded once. Only where kFused is it one instruction.
-#if defined(__AVX512F__)
-inline constexpr bool kFused = true;
-TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
-  return Vec<float>((Vec<float>::Raw)_mm512_fmadd_ps((__m512)a.v, (__m512)b.v, (__m512)c.v));
-}
-TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
-  return Vec<double>((Vec<double>::Raw)_mm512_fmadd_pd((__m512d)a.v, (__m512d)b.v, (__m512d)c.v));
-}
-#elif defined(__AVX2__)
-inline constexpr bool kFused = true;
-TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
-  return Vec<float>((Vec<float>::Raw)_mm256_fmadd_ps((__m256)a.v, (__m256)b.v, (__m256)c.v));
-}
-TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
-  return Vec<double>((Vec<double>::Raw)_mm256_fmadd_pd((__m256d)a.v, (__m256d)b.v, (__m256d)c.v));
-}
-#elif defined(__ARM_NEON)
-inline constexpr bool kFused = true;
-TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
-  return Vec<float>(
-      (Vec<float>::Raw)vfmaq_f32((float32x4_t)c.v, (float32x4_t)a.v, (float32x4_t)b.v));
-}
-TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
-  return Vec<double>(
-      (Vec<double>::Raw)vfmaq_f64((float64x2_t)c.v, (float64x2_t)a.v, (float64x2_t)b.v));
-}
-#else
-inline constexpr bool kFused = false;
-TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
-  for (int i = 0; i < kLanes<float>; ++i) c.v[i] = __builtin_fmaf(a.v[i], b.v[i], c.v[i]);
+// a b + c, rounded once in every instruction set: where it is what a rounding lost. The scalar set
+// calls the C library's.
+template <Floating T> TW_INLINE Vec<T> exact_fma(Vec<T> a, Same<T> b, Same<T> c) {
+  if constexpr (kFused) return fma(a, b, c);
+  for (int i = 0; i < kLanes<T>; ++i)
+    c.v[i] = sizeof(T) == 4 ? (T)__builtin_fmaf((float)a.v[i], (float)b.v[i], (float)c.v[i])
+                            : (T)__builtin_fma(a.v[i], b.v[i], c.v[i]);
   return c;
 }
-TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
-  for (int i = 0; i < kLanes<double>; ++i) c.v[i] = __builtin_fma(a.v[i], b.v[i], c.v[i]);
-  return c;
-}
-#endif
 
 // The limit where x is beyond it; both keep NaN, as one instruction each: that of x86 gives its
 // second operand where either is NaN, which the compiler does not make of the comparison in
@@ -132,24 +98,11 @@ TW_INLINE Vec<std::uint32_t> smaller(Vec<std::uint32_t> a, Vec<std::uint32_t> b)
 #endif
 }
 
-// A product as it is after rounding: -ffp-contract=fast must not fuse it into a sum whose error is
-// computed from it.
-template <Floating T> TW_INLINE Vec<T> rounded(Vec<T> product) {
-#if defined(__AVX512F__)
-  __asm__("" : "+v"(product.v));
-#elif defined(__AVX2__)
-  __asm__("" : "+x"(product.v));
-#elif defined(__ARM_NEON)
-  __asm__("" : "+w"(product.v));
-#endif
-  return product;
-}
-
 // c0 + c1 x + c2 x^2 and so on, by Horner's rule. Coefficients here are minimax fits (Remez);
 // each was rounded to the format and the later ones fitted again.
 template <class T> TW_INLINE Vec<T> polynomial(Vec<T>, double c0) { return c0; }
 template <class T, class... C> TW_INLINE Vec<T> polynomial(Vec<T> x, double c0, C... rest) {
-  return polynomial(x, rest...) * x + c0;
+  return fma(polynomial(x, rest...), x, c0);
 }
 
 // The same by pairs, in x and its square: half as long a chain for one product more.

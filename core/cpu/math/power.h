@@ -9,7 +9,7 @@ namespace {
 // The root of x >= 0 in two parts.
 TW_INLINE Pair<double> root(Pair<double> x) {
   const Vec<double> y = sqrt(x.hi), twice = at_least(y + y, Format<double>::smallest_normal);
-  return {y, (fma(-y, y, x.hi) + x.lo) / twice};
+  return {y, (exact_fma(-y, y, x.hi) + x.lo) / twice};
 }
 
 // log(x) + more ln 2 for normal or denormal x > 0, within 2^-63: with x = (1 + f) 2^e,
@@ -21,22 +21,23 @@ TW_INLINE Pair<double> log_pair(Pair<double> x, Vec<double> more = 0) {
   const Pair<double> d = fast_two_sum<double>(2, f),
                      s = quotient<double>({f, low}, {d.hi, d.lo + low});
   const Pair<double> square = two_product(s.hi, s.hi);
-  const Pair<double> z = {square.hi, square.lo + 2 * s.hi * s.lo};
+  const Pair<double> z = {square.hi, fma(2 * s.hi, s.lo, square.lo)};
   constexpr double third = 0.6666666666666666, third_lo = 3.700743415417188e-17;
   const Vec<double> p =
       z.hi * polynomial(z.hi, 0.4, 0.2857142857142683, 0.22222222222715565, 0.18181818110620424,
                         0.1538462135289694, 0.13333025478315813, 0.11774608752730249,
                         0.1033340345915391, 0.115824380534889);
-  const Pair<double> sum = fast_two_sum<double>(third, rounded(p));
+  const Pair<double> sum = fast_two_sum<double>(third, p);
   const Vec<double> sum_lo = sum.lo + third_lo;
   const Pair<double> u = two_product(z.hi, sum.hi);
-  const Vec<double> u_lo = u.lo + (z.hi * sum_lo + z.lo * sum.hi);
+  const Vec<double> u_lo = u.lo + fma(z.hi, sum_lo, z.lo * sum.hi);
   const Pair<double> v = two_product(s.hi, u.hi);
   const Pair<double> y = fast_two_sum(2 * s.hi, v.hi);
-  const Vec<double> y_lo = y.lo + (v.lo + (s.hi * u_lo + s.lo * u.hi) + 2 * s.lo);
+  const Vec<double> y_lo = y.lo + fma(s.lo, 2, v.lo + fma(s.hi, u_lo, s.lo * u.hi));
   const Vec<double> n = e + more;
-  const Pair<double> head = fast_two_sum(n * ExpLimits<double>::ln2_hi, y.hi);
-  return fast_two_sum(head.hi, head.lo + (y_lo + n * ExpLimits<double>::ln2_lo));
+  const Pair<double> head =
+      fast_two_sum(ProductTerm<Vec<double>>{n, ExpLimits<double>::ln2_hi}, y.hi);
+  return fast_two_sum(head.hi, head.lo + fma(n, ExpLimits<double>::ln2_lo, y_lo));
 }
 
 // log(t + sqrt(t^2 +- 1)). Beyond kLarge it is log(2 t).
@@ -279,10 +280,12 @@ TW_INLINE Vec<double> float_power(Vec<double> f, Vec<double> e, Vec<double> b) {
   const Vec<double> s = near_quotient(f, f + 2), z = s * s;
   const Vec<double> p = polynomial(z, 2.8853900817774214, 0.9617966948305086, 0.5770777543593899,
                                    0.41222627517976734, 0.31928169199009077, 0.2908691086376101);
-  Vec<double> y = (s * p + e) * b;
-  if constexpr (limited) y = clamp(y, -1000.0, 1000.0);
-  const Vec<double> shifted = y + Format<double>::rounder,
-                    r = y - (shifted - Format<double>::rounder);
+  const Vec<double> log = fma(s, p, e);
+  const auto sum_of_y = [=](Vec<double> more) TW_LAMBDA_INLINE {
+    return limited ? clamp(log * b, -1000.0, 1000.0) + more : fma(log, b, more);
+  };
+  const Vec<double> shifted = sum_of_y(Format<double>::rounder);
+  const Vec<double> r = sum_of_y(Format<double>::rounder - shifted);
   const Vec<double> power = polynomial(
       r, 0.9999999999595482, 0.6931471805459305, 0.24022651213595278, 0.055504109412154126,
       0.009618025602952121, 0.0013333450560412074, 0.0001546973197833081, 1.5310081137407198e-05);
@@ -305,7 +308,7 @@ template <bool limited> TW_INLINE Vec<float> float_power(Vec<float> f, Vec<float
 TW_INLINE Vec<float> pow_by_double(Vec<float> a, Vec<float> b) {
   const Vec<float> size = abs(a), power = abs(b);
   const auto [f, e] = decompose(size);
-  const Mask<float> usual = (a > 0) & (a < kInfinity) & (power * abs(e) + power < 1000.f);
+  const Mask<float> usual = (a > 0) & (a < kInfinity) & (fma(power, abs(e), power) < 1000.f);
   if (!any(!usual)) [[likely]]
     return float_power<false>(f, e, b);
   return out_of_line([=]() TW_LAMBDA_INLINE {
@@ -329,15 +332,15 @@ TW_INLINE Pair<float> scaled_log(Vec<float> a, Vec<float> b) {
   const Pair<float> head = fast_two_sum(fma(e, Limits::ln2_hi, look_up(kPowLogs, index)), r);
   const Vec<float> tail = fma(e, Limits::ln2_lo, look_up(kPowLogLows, index));
   const Vec<float> c = fma(square, fma(r, 0.20010822f, -0.25005835f), fma(r, 0.3333333f, -0.5f));
-  const Vec<float> low = head.lo + fma(square, c, tail), y = rounded(b * head.hi);
+  const Vec<float> low = head.lo + fma(square, c, tail), y = b * head.hi;
   return {y, fma(b, low, fma(b, head.hi, -y))};
 }
 // e^y for |y| < 87.
 TW_INLINE Vec<float> exp_of(Pair<float> y) {
   const Vec<float> index = fma(y.sum(), kPowSteps, Format<float>::rounder);
   const Vec<float> n = index - Format<float>::rounder;
-  const Vec<float> low = fma(-n, kPowStepLow, y.lo + look_up(kPowRests, index));
-  const Vec<float> r = fma(-n, kPowStep, y.hi) + low;
+  const Vec<float> low = fma(n, -kPowStepLow, y.lo + look_up(kPowRests, index));
+  const Vec<float> r = fma(n, -kPowStep, y.hi) + low;
   const Vec<float> g = table_power_rest(r, r);
   const Vec<float> power = table_power(index);
   return fma(power, g, power);
@@ -373,7 +376,7 @@ TW_INLINE Vec<double> pow_by_pair(Vec<double> a, Vec<double> b) {
   const Pair<double> l = log_pair({size, 0});
   const Pair<double> p = two_product(b, log_domain(size, l.hi));
   const auto reduced = reduce_exp(clamp(p.hi, -800.0, 800.0));
-  const Vec<double> more = where(abs(p.hi) < 800, p.lo + b * l.lo, 0);
+  const Vec<double> more = where(abs(p.hi) < 800, fma(b, l.lo, p.lo), 0);
   const Vec<double> y = exp_pair(reduced, more).sum();
   return signed_power(scale(y, reduced.n), a, b);
 }
@@ -386,11 +389,11 @@ TW_INLINE Vec<double> pow(Vec<double> a, Vec<double> b) {
   const Vec<T> m = leading_factor(a), c = leading_bits(m), twice = c + c;
   const Vec<T> n = m - c, inverse = 1 / (n + twice), e = binary_exponent(a) + binary_exponent(c);
   const Pair<T> d = fast_two_sum(twice, n);
-  const Vec<T> s = rounded(n * inverse), s_low = fma(-s, d.lo, fma(-s, d.hi, n)) * inverse;
+  const Vec<T> s = n * inverse, s_low = fma(-s, d.lo, fma(-s, d.hi, n)) * inverse;
   const Pair<T> log_c = wide_log(c, e), log_a = fast_two_sum(log_c.hi, s + s);
   const Vec<T> z = s * s, cube = fma(s * z, atanh_short_tail(z), s_low);
   const Vec<T> low = log_a.lo + fma(cube, 2, log_c.lo);
-  const Vec<T> y = rounded(b * log_a.hi);
+  const Vec<T> y = b * log_a.hi;
   const WideExp x = wide_exp(Pair<T>{y, fma(b, low, fma(b, log_a.hi, -y))});
   const Vec<T> power = fma(x.t, wide_exp_long_rest(x), x.t);
   if (!any_not_below(abs(y), 700)) [[likely]]
@@ -408,17 +411,17 @@ template <Floating T> TW_INLINE Vec<T> plus_lost(Vec<T> y, Vec<T> lost) {
 }
 template <Floating T> TW_INLINE Vec<T> cube(Vec<T> a) {
   const Pair<T> square = two_product(a, a);
-  const Vec<T> y = fma(square.hi, a, square.lo * a);  // a zero keeps its sign
+  const Vec<T> y = exact_fma(square.hi, a, square.lo * a);  // a zero keeps its sign
   return where(square.hi < kInfinity, y, square.hi * a);
 }
 template <Floating T> TW_INLINE Vec<T> fourth_power(Vec<T> a) {
   const Pair<T> square = two_product(a, a), y = two_product(square.hi, square.hi);
-  return plus_lost(y.hi, fma(square.hi, square.lo + square.lo, y.lo));
+  return plus_lost(y.hi, exact_fma(square.hi, square.lo + square.lo, y.lo));
 }
 template <Floating T> TW_INLINE Vec<T> inverse_square(Vec<T> a) {
-  const Vec<T> inverse = 1 / a, lack = fma(-a, inverse, 1);
+  const Vec<T> inverse = 1 / a, lack = exact_fma(-a, inverse, (T)1);
   const Pair<T> y = two_product(inverse, inverse);
-  return plus_lost(y.hi, fma(y.hi, lack + lack, y.lo));
+  return plus_lost(y.hi, exact_fma(y.hi, lack + lack, y.lo));
 }
 // a^(1 / 2), which of -0 is 0 and of -infinity infinity, for what a root by steps leaves to it.
 template <Floating T> TW_INLINE Vec<T> root_power(Vec<T> a) {

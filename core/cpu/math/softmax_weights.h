@@ -41,10 +41,8 @@ template <class T> TW_INLINE Vec<T> weight_below(Vec<T> x) {
     const __m512 power = (__m512)(x * kLog2e).v;
     const Vec<T> f = (Raw)_mm512_maskz_reduce_ps(0xffff, power, _MM_FROUND_TO_NEG_INF);
     // 2^f for 0 <= f <= 1, within 2^-28.8.
-    const Vec<T> p = polynomial(f, 0.69314706, 0.24022907, 0.05548629, 0.009673505, 0.0012485106,
-                                0.00021555494) *
-                         f +
-                     1;
+    const Vec<T> p = polynomial(f, 1, 0.69314706, 0.24022907, 0.05548629, 0.009673505, 0.0012485106,
+                                0.00021555494);
     const __mmask16 normal = _mm512_cmp_ps_mask(power, _mm512_set1_ps(-126), _CMP_NLT_UQ);
     return (Raw)_mm512_maskz_scalef_ps(normal, (__m512)p.v, power);
   }

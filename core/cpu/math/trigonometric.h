@@ -26,17 +26,17 @@ inline constexpr float kHalfPiA = 0x1.921fb6p0f, kHalfPiB = -0x1.777a5cp-25f,
                        kHalfPiC = -0x1.ee59dap-50f;
 
 TW_INLINE Angle<float> reduce_angle(Vec<float> x) {
-  const Vec<float> shifted = x * kTwoOverPi + Format<float>::rounder;
+  const Vec<float> shifted = fma(x, kTwoOverPi, Format<float>::rounder);
   const Vec<float> n = shifted - Format<float>::rounder;
-  const Vec<float> near = fma(-n, kHalfPiA, x), r = near - rounded(n * kHalfPiB);
+  const Vec<float> near = fma(n, -kHalfPiA, x), r = near - n * kHalfPiB;
   // near - r is exact; the fused product finds what the rounded one lost.
-  return {bit_cast<std::int32_t>(shifted), r, fma(-n, kHalfPiC, fma(-n, kHalfPiB, near - r))};
+  return {bit_cast<std::int32_t>(shifted), r, fma(n, -kHalfPiC, fma(n, -kHalfPiB, near - r))};
 }
 TW_INLINE Angle<double> reduce_angle(Vec<double> x) {
-  const Vec<double> shifted = x * kTwoOverPi + Format<double>::rounder;
+  const Vec<double> shifted = fma(x, kTwoOverPi, Format<double>::rounder);
   const Vec<double> n = shifted - Format<double>::rounder;
-  const Vec<double> near = x - n * kHalfPi1, middle = rounded(n * kHalfPi2), r = near - middle;
-  const Pair<double> sum = fast_two_sum(r, ((near - r) - middle) - n * kHalfPi3);
+  const Vec<double> near = fma(n, -kHalfPi1, x), middle = n * kHalfPi2, r = near - middle;
+  const Pair<double> sum = fast_two_sum(r, fma(n, -kHalfPi3, (near - r) - middle));
   return {bit_cast<std::int64_t>(shifted), sum.hi, sum.lo};
 }
 
@@ -63,10 +63,10 @@ template <Floating T> struct SineCosine {
 };
 template <Floating T> TW_INLINE SineCosine<T> sine_cosine(const Angle<T>& angle) {
   const auto [quadrant, r, low] = angle;
-  const Vec<T> z = rounded(r * r), half = z * (T)0.5, head = 1 - half;
-  const Vec<T> sine_rest = sin_tail(z) * z * r + low * head;
-  const Vec<T> lost = ((1 - head) - half) - r * low;
-  return {{r, sine_rest}, {head, cos_tail(z) * (z * z) + lost}};
+  const Vec<T> z = r * r, head = fma(z, (T)-0.5, 1);
+  const Vec<T> sine_rest = fma(sin_tail(z) * z, r, low * head);
+  const Vec<T> lost = fma(-r, low, fma(z, (T)-0.5, 1 - head));
+  return {{r, sine_rest}, {head, fma(cos_tail(z), z * z, lost)}};
 }
 
 // sin(x + turns pi/2), turns 0 or 1.
@@ -103,7 +103,7 @@ template <Floating T> TW_INLINE Vec<T> tan_by_quotient(Vec<T> x) {
     const auto parts = sine_cosine(angle);
     const Vec<T> square_lo = two_product(angle.r, angle.r).lo;
     const Pair<T> s = fast_two_sum(parts.sine.hi, parts.sine.lo);
-    const Pair<T> c = fast_two_sum(parts.cosine.hi, parts.cosine.lo - square_lo * (T)0.5);
+    const Pair<T> c = fast_two_sum(parts.cosine.hi, fma(square_lo, (T)-0.5, parts.cosine.lo));
     const Mask<T> odd = {(angle.quadrant & 1).v != 0};
     const Vec<T> slope = ratio<T>({where(odd, -c.hi, s.hi), where(odd, -c.lo, s.lo)},
                                   {where(odd, s.hi, c.hi), where(odd, s.lo, c.lo)});
@@ -125,14 +125,14 @@ TW_INLINE Sixteenths<float> reduce_sixteenths(Vec<float> x) {
   constexpr float half_pi_1 = 0x1.921fb4p0f, half_pi_2 = 0x1.4442d2p-24f;
   constexpr float half_pi_3 = -0x1.ee59dap-50f, rounder = Format<float>::rounder;
   const Vec<float> index = fma(x, 5.0929582f, rounder), k = index - rounder;
-  const Vec<float> near = fma(k, -half_pi_1 / 8, x), r = near - rounded(k * (half_pi_2 / 8));
+  const Vec<float> near = fma(k, -half_pi_1 / 8, x), r = near - k * (half_pi_2 / 8);
   // near - r is exact; the fused product finds what the rounded one lost.
   return {index, r, fma(k, half_pi_3 / 8, fma(k, half_pi_2 / 8, r - near))};
 }
 TW_INLINE Sixteenths<double> reduce_sixteenths(Vec<double> x, double more) {
   const double rounder = Format<double>::rounder + more;
   const Vec<double> index = fma(x, 5.092958178940651, rounder), k = index - rounder;
-  const Vec<double> near = fma(k, -kHalfPi1 / 8, x), middle = rounded(k * (kHalfPi2 / 8));
+  const Vec<double> near = fma(k, -kHalfPi1 / 8, x), middle = k * (kHalfPi2 / 8);
   const Vec<double> r = near - middle;
   return {index, r, fma(k, kHalfPi3 / 8, middle - (near - r))};
 }
@@ -193,7 +193,7 @@ TW_INLINE Vec<float> tan(Vec<float> x) {
   const Vec<T> p = look_up(kTanNumerators, index), q = look_up(kTanDenominators, index);
   const Vec<T> n = fma(q, t.hi, p), n_low = fma(q, t.lo, fma(q, t.hi, p - n));
   const Vec<T> d = fma(-p, t.hi, q), d_low = fma(-p, t.lo, fma(-p, t.hi, q - d));
-  const Vec<T> inverse = near_reciprocal(d), near = rounded(n * inverse);
+  const Vec<T> inverse = near_reciprocal(d), near = n * inverse;
   // Less the remainder, so that -0.0 keeps its sign.
   const Vec<T> y = fma(-(fma(near, d, -n) + fma(near, d_low, -n_low)), inverse, near);
   const Vec<T> size = abs(x);

@@ -82,7 +82,7 @@ struct Magnitudes {
 };
 struct Squares {
   template <class T> static TW_INLINE Vec<T> join(Vec<T> sum, Vec<T> d, Vec<T>) {
-    return sum + d * d;
+    return fma(d, d, sum);
   }
   template <class T> static TW_INLINE Vec<T> slope(Vec<T> d, Vec<T>) { return d; }
   template <class T> static TW_INLINE Vec<T> carry(Vec<T> a, Vec<T> b) { return a + b; }
@@ -149,8 +149,8 @@ template <class T> struct Side {
 template <class T> inline constexpr T kLeastPowers = sizeof(T) == 4 ? (T)1e-30 : (T)1e-290;
 template <class M> inline constexpr bool kHasPowers =
     std::is_same_v<M, Squares> || std::is_same_v<M, Powers>;
-template <class M, class T> double term_of(double size, T p) {
-  return std::is_same_v<M, Squares> ? size * size : __builtin_pow(size, (double)p);
+template <class M, class T> double plus_term(double sum, double size, T p) {
+  return std::is_same_v<M, Squares> ? fma(size, size, sum) : sum + __builtin_pow(size, (double)p);
 }
 // The distance of two rows by their differences over the largest one; y, where that is no number
 // to divide by.
@@ -160,7 +160,7 @@ template <class M, class T>
   const auto size = [=](int64_t i) { return __builtin_fabs((double)a[i] - (double)b[i]); };
   for (int64_t i = 0; i < k; ++i) top = size(i) <= top || top != top ? top : size(i);
   if (!(top > 0 && top < __builtin_inf())) return y;
-  for (int64_t i = 0; i < k; ++i) sum += term_of<M>(size(i) / top, p);
+  for (int64_t i = 0; i < k; ++i) sum = plus_term<M>(sum, size(i) / top, p);
   return (T)(top * (std::is_same_v<M, Squares> ? __builtin_sqrt(sum)
                                                : __builtin_pow(sum, 1 / (double)p)));
 }
@@ -242,7 +242,7 @@ template <class Op, class T, int R, int V> TW_INLINE void tile(const Side<T>& s,
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v)
           if constexpr (Op::gradient)
-            sums[r][v] += a * M::slope(Vec<T>(own[r][v] - other[v]), p).v;
+            sums[r][v] = fma(a, M::slope(Vec<T>(own[r][v] - other[v]), p).v, sums[r][v]);
           else
             sums[r][v] = M::join(Vec<T>(sums[r][v]), Vec<T>(a - other[v]), p).v;
       }

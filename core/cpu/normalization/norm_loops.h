@@ -48,7 +48,7 @@ template <class T> TW_INLINE TwoSums sums_about(const T* x, const NormSet& set, 
           Vec<T> d = load_some(run + at, count) - near;
           if (count < kLanes<T>) d = fill_after(d, count, (T)0);
           a += d;
-          b += d * d;
+          b = fma(d, d, b);
         });
     total.a += sums.a;
     total.b += sums.b;
@@ -87,10 +87,12 @@ TW_INLINE void scale_row(const NormProblem& p, const NormSet& set) {
   const Vec<T> mean = ((const T*)p.mean)[set.number], rstd = ((const T*)p.rstd)[set.number];
   each_vector<T>(set.length, [=](int64_t at, int count) TW_LAMBDA_INLINE {
     fetch(x + at + set.next);
-    Vec<T> v = (load_some(x + at, count) - mean) * rstd;
-    if (has_weight) v = v * load_some(w + at, count);
-    if (has_bias) v += load_some(b + at, count);
-    put<stream>(y + at, v, count);
+    Vec<T> v = load_some(x + at, count) - mean, factor = rstd;
+    if (has_weight) {
+      v = v * rstd;
+      factor = load_some(w + at, count);
+    }
+    put<stream>(y + at, has_bias ? fma(v, factor, load_some(b + at, count)) : v * factor, count);
   });
 }
 template <class T, bool stream> void normalize_plain_row(const NormProblem& p, const NormSet& set) {
@@ -117,7 +119,7 @@ template <class T, bool stream> void normalize_set(const NormProblem& p, const N
     const Vec<T> a = rstd * scale_of<T>(p.weight, scale), b = shift_of<T>(p.bias, scale);
     each_vector<T>(set.length, [=](int64_t at, int count) TW_LAMBDA_INLINE {
       fetch(x + at + set.next);
-      put<stream>(y + at, (load_some(x + at, count) - mean) * a + b, count);
+      put<stream>(y + at, fma(load_some(x + at, count) - mean, a, b), count);
     });
   }
 }
@@ -165,7 +167,7 @@ void differentiate_row(const NormProblem& p, const NormSet& set, T* room) {
       set.length, [=](int64_t at, int count, Vec<T>& a, Vec<T>& b) TW_LAMBDA_INLINE {
         const Vec<T> v = weighted(at, count);
         a += v;
-        b += v * (load_some(x + at, count) - mean);
+        b = fma(v, load_some(x + at, count) - mean, b);
       });
   const NormSlopes<T> slopes(p, set, sums.a, sums.b);
   const Vec<T> rstd = slopes.rstd, slope = slopes.slope, constant = slopes.constant;
@@ -174,9 +176,9 @@ void differentiate_row(const NormProblem& p, const NormSet& set, T* room) {
     fetch(g + at + set.next);
     const Vec<T> d = load_some(x + at, count) - mean, v = load_some(g + at, count);
     const Vec<T> gw = has_weight ? v * load_some(w + at, count) : v;
-    put<stream>(dx + at, gw * rstd + (d * slope + constant), count);
+    put<stream>(dx + at, fma(gw, rstd, fma(d, slope, constant)), count);
     if (!affine) return;
-    store_some(dw + at, load_some(dw + at, count) + v * (d * rstd), count);
+    store_some(dw + at, fma(v, d * rstd, load_some(dw + at, count)), count);
     store_some(db + at, load_some(db + at, count) + v, count);
   });
 }
@@ -247,7 +249,7 @@ TW_INLINE void differentiate_set(const NormProblem& p, const NormSet& set, Keep 
         set.length, [=](int64_t at, int count, Vec<T>& a, Vec<T>& b) TW_LAMBDA_INLINE {
           const Vec<T> v = load_some(g + at, count);
           a += v;
-          b += v * (load_some(x + at, count) - mean);
+          b = fma(v, load_some(x + at, count) - mean, b);
         });
     keep(i, sums);
     const auto w = (double)scale_of<T>(p.weight, set.scale + i * set.scale_step);
@@ -265,7 +267,7 @@ TW_INLINE void differentiate_set(const NormProblem& p, const NormSet& set, Keep 
       fetch(x + at + set.next);
       fetch(g + at + set.next);
       const Vec<T> d = load_some(x + at, count) - mean;
-      put<stream>(dx + at, load_some(g + at, count) * a + (d * slope + constant), count);
+      put<stream>(dx + at, fma(load_some(g + at, count), a, fma(d, slope, constant)), count);
     });
   }
 }
@@ -322,7 +324,7 @@ template <class T> void normalize_columns(const NormProblem& p, int64_t at, int 
                       });
   const Vec<T> variance = share * sum_of_columns<T>(p.outer, [=](int64_t i) TW_LAMBDA_INLINE {
                             const Vec<T> d = load_some(x + i * step, count) - mean;
-                            return d * d;
+                            return ProductTerm<Vec<T>>{d, d};
                           });
   const Vec<T> rstd = inverse_root(variance + (T)p.eps);
   store_some((T*)p.mean + at, mean, count);
@@ -331,7 +333,7 @@ template <class T> void normalize_columns(const NormProblem& p, int64_t at, int 
   const Vec<T> a = rstd * lanes_or(p.weight, at, count, (T)1),
                b = lanes_or(p.bias, at, count, (T)0);
   for (int64_t i = 0; i < p.outer; ++i)
-    store_some((T*)p.y + at + i * step, (load_some(x + i * step, count) - mean) * a + b, count);
+    store_some((T*)p.y + at + i * step, fma(load_some(x + i * step, count) - mean, a, b), count);
   for (int i = 0; i < count; ++i)
     if (!is_safe_square<T>((double)variance[i] + p.eps)) [[unlikely]]
       normalize_wide<T>(p, channel_of_runs(p, at + i), false);
@@ -355,16 +357,16 @@ template <class T> void differentiate_columns(const NormProblem& p, int64_t at, 
                rstd = load_some((const T*)p.rstd + at, count), share = (T)(1 / (double)p.outer);
   const Vec<T> sum = sum_of_columns<T>(
       p.outer, [=](int64_t i) TW_LAMBDA_INLINE { return load_some(g + i * step, count); });
-  const Vec<T> product =
-      rstd * sum_of_columns<T>(p.outer, [=](int64_t i) TW_LAMBDA_INLINE {
-        return load_some(g + i * step, count) * (load_some(x + i * step, count) - mean);
-      });
+  const Vec<T> product = rstd * sum_of_columns<T>(p.outer, [=](int64_t i) TW_LAMBDA_INLINE {
+                           return ProductTerm<Vec<T>>{load_some(g + i * step, count),
+                                                      load_some(x + i * step, count) - mean};
+                         });
   const Vec<T> a = rstd * lanes_or(p.weight, at, count, (T)1), slope = rstd * product * share,
                constant = sum * share;
   for (int64_t i = 0; i < p.outer; ++i) {
     const Vec<T> d = load_some(x + i * step, count) - mean;
     const Vec<T> v = load_some(g + i * step, count);
-    store_some((T*)p.dx + at + i * step, a * (v - constant - d * slope), count);
+    store_some((T*)p.dx + at + i * step, a * fma(-d, slope, v - constant), count);
   }
   if (p.dweight) {
     store_some((T*)p.dweight + at, product, count);

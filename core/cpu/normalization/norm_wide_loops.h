@@ -48,17 +48,17 @@ template <class T> __attribute__((noinline)) bool normalize_wide(const NormProbl
   if (p.centered)
     each_element(set, plain, [&](int64_t at, int64_t) { mean += (double)x[at] * scale / n; });
   each_element(set, plain, [&](int64_t at, int64_t) {
-    const double d = (double)x[at] * scale - mean;
-    squares += d * d;
+    const double d = fma((double)x[at], scale, -mean);
+    squares = fma(d, d, squares);
   });
   const double variance = squares / n, rstd = 1 / __builtin_sqrt(variance + p.eps * scale * scale);
   ((T*)p.mean)[set.number] = (T)(mean / scale);
   ((T*)p.rstd)[set.number] = (T)(rstd * scale);
   if (p.variance) ((T*)p.variance)[set.number] = (T)(variance / scale / scale);
   each_element(set, plain, [&](int64_t at, int64_t scale_at) {
-    const double y = ((double)x[at] * scale - mean) * rstd;
+    const double y = fma((double)x[at], scale, -mean) * rstd;
     ((T*)p.y)[at] =
-        (T)(y * (double)scale_of<T>(p.weight, scale_at) + (double)shift_of<T>(p.bias, scale_at));
+        (T)fma(y, (double)scale_of<T>(p.weight, scale_at), (double)shift_of<T>(p.bias, scale_at));
   });
   return true;
 }
@@ -70,18 +70,18 @@ __attribute__((noinline)) void differentiate_wide(const NormProblem& p, const No
   const T *x = (const T*)p.x, *g = (const T*)p.g;
   const double mean = (double)((const T*)p.mean)[set.number],
                rstd = (double)((const T*)p.rstd)[set.number], n = set.elements();
-  const auto normalized = [&](int64_t at) { return (double)x[at] * rstd - mean * rstd; };
+  const auto normalized = [&](int64_t at) { return fma((double)x[at], rstd, -mean * rstd); };
   double sum = 0, product = 0;
   each_element(set, plain, [&](int64_t at, int64_t scale_at) {
     const double v = (double)g[at], gw = v * (double)scale_of<T>(p.weight, scale_at);
     sum += gw;
-    product += gw * normalized(at);
+    product = fma(gw, normalized(at), product);
     keep(scale_at, v, v * normalized(at));
   });
   if (!p.centered) sum = 0;
   each_element(set, plain, [&](int64_t at, int64_t scale_at) {
-    const double gw = (double)g[at] * (double)scale_of<T>(p.weight, scale_at);
-    ((T*)p.dx)[at] = (T)(rstd * (gw - sum / n - normalized(at) * (product / n)));
+    const double centred = fma((double)g[at], (double)scale_of<T>(p.weight, scale_at), -sum / n);
+    ((T*)p.dx)[at] = (T)(rstd * fma(-normalized(at), product / n, centred));
   });
 }
 

@@ -153,7 +153,7 @@ template <class T> void softmax_backward_rows(int64_t rows, int64_t n, const voi
     auto *yi = (const T*)y + i * n, *gi = (const T*)g + (one_row ? 0 : i * n);
     auto* di = (T*)dx + i * n;
     const Vec<T> dot = (T)sum_of_row<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-      return load_some(yi + at, count) * load_some(gi + at, count);
+      return ProductTerm<Vec<T>>{load_some(yi + at, count), load_some(gi + at, count)};
     });
     each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
       __builtin_prefetch(yi + at + n, 0, 2);
@@ -171,7 +171,7 @@ template <class T> void log_softmax_backward_rows(int64_t rows, int64_t n, const
         n, [=](int64_t at, int count) TW_LAMBDA_INLINE { return load_some(gi + at, count); });
     each_vector<T>(n, [=](int64_t at, int count) TW_LAMBDA_INLINE {
       const Vec<T> p = exp_below(load_some(yi + at, count));
-      store_some(di + at, load_some(gi + at, count) - p * sum, count);
+      store_some(di + at, fma(-p, sum, load_some(gi + at, count)), count);
     });
   }
 }
@@ -294,7 +294,8 @@ template <class T> void softmax_backward_columns(int64_t n, int64_t width, int64
     auto* to = (T*)dx + first;
     Columns<T> dot;
     sum_columns(n, some, inner, dot, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
-      return load_some(yj + at, count) * load_some(gj + (one_row ? j : at), count);
+      return ProductTerm<Vec<T>>{load_some(yj + at, count),
+                                 load_some(gj + (one_row ? j : at), count)};
     });
     each_of_columns<T>(n, some, inner, [&](int64_t at, int64_t j, int count) TW_LAMBDA_INLINE {
       const Vec<T> d = load_some(gj + (one_row ? j : at), count) - dot.at(j, count);

@@ -34,7 +34,7 @@ struct Magnitudes {
   static TW_INLINE double one(double a, double b) { return a + b; }
 };
 struct Squares {
-  static TW_INLINE Wide join(Wide sum, Wide x) { return sum + x * x; }
+  static TW_INLINE Wide join(Wide sum, Wide x) { return fma(x, x, sum); }
   static TW_INLINE double one(double a, double b) { return a + b; }
 };
 struct Largest {

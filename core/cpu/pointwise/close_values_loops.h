@@ -31,7 +31,7 @@ template <class T, bool equal_nan> void close_in_double(int64_t n, const T* x, c
   constexpr int D = kLanes<double>, masks_at_once = kMasksAtOnce<double>;
   const auto close = [=](int64_t at, int count) TW_LAMBDA_INLINE {
     const Vec<double> a = load_wider<double>(x + at, count), b = load_wider<double>(y + at, count);
-    const Vec<double> bound = rounded(abs(b) * rtol) + atol;
+    const Vec<double> bound = abs(b) * rtol + atol;
     const Mask<double> alike = (a == b) | (isfinite(b) & (abs(a - b) <= bound));
     if constexpr (equal_nan)
       return alike | (isnan(a) & isnan(b));
@@ -62,10 +62,10 @@ constexpr float kSlack = 0x1p-20f, kLeast = 0x1p-120f;
 // nor where their distance is near the bound or one of both is more than float32 holds.
 TW_INLINE Mask<float> close_floats(Vec<float> a, Vec<float> b, float rtol, float atol,
                                    Mask<float>& certain) {
-  const Vec<float> apart = abs(a - b), bound = abs(b) * rtol + atol;
-  const Vec<float> inside = at_most(bound * (1 - kSlack) - kLeast, 0x1p127f);  // keeps NaN
+  const Vec<float> apart = abs(a - b), bound = fma(abs(b), rtol, atol);
+  const Vec<float> inside = at_most(fma(bound, 1 - kSlack, -kLeast), 0x1p127f);  // keeps NaN
   const Mask<float> alike = (a == b) | (apart < inside);
-  certain = alike | (apart > bound * (1 + kSlack) + kLeast);
+  certain = alike | (apart > fma(bound, 1 + kSlack, kLeast));
   return alike;
 }
 template <bool equal_nan> void close_values(int64_t n, const float* x, const float* y, double rtol,

@@ -115,9 +115,9 @@ TW_INLINE std::int64_t for_whole_vectors(std::int64_t n, void* y, const T* (&p)[
 }
 
 #ifndef TW_HAS_MASKED_ACCESS
-// A longer formula f over `together` vectors at once, in one copy of its code: what is left at the
-// end goes the same way through memory of its own, since the compiler may fuse products and sums of
-// two copies differently, and bits must not depend on the place.
+// A longer formula f over `together` vectors at once, in one copy of its code, which is most of
+// what these sets' objects hold: what is left at the end goes the same way through memory of its
+// own.
 template <int together, class T, int N, class F>
 TW_INLINE void for_groups_of_vectors(std::int64_t n, T* y, const T* (&p)[N],
                                      const std::int64_t (&advance)[N], F f) {
@@ -272,9 +272,7 @@ template <class Row> inline constexpr bool kElementary = false;
 template <class Row, class... Rows> inline constexpr bool kIsAmong =
     (std::is_same_v<Row, Rows> || ...);
 // Those of float64 whose tables, of 30 lines and more, do not fit in the registers: loads of them
-// are most of their time. And some that take a twentieth to an eighth less two at once. Formulas
-// with products that may be fused differently for two vectors than for one must not be among these,
-// as bits would depend on the place.
+// are most of their time. And some that take a twentieth to an eighth less two at once.
 template <class Row> inline constexpr bool kByTwo =
     kIsAmong<Row, tanh_row, erf_row, erfc_row, erfinv_row, exp_row, exp2_row, asin_row, acos_row,
              tan_row>;

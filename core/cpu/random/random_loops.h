@@ -57,13 +57,15 @@ void uniform_double(const uint32_t* words, int64_t n, int, void* to) {
   }
 }
 
-// Numbers in [0, 1) from the high bits of words, as many as the type has digits.
-template <class T> TW_INLINE Vec<T> units(const IntLike<T>* words, int64_t at, int count) {
+// Whole numbers from the high bits of words, as many as the type has digits; times kUnit they are
+// in [0, 1).
+template <class T> inline constexpr T kUnit = sizeof(T) == 4 ? (T)0x1p-24 : (T)0x1p-53;
+template <class T> TW_INLINE Vec<T> whole_numbers(const IntLike<T>* words, int64_t at, int count) {
   constexpr int digits = sizeof(T) == 4 ? 24 : 53, bits = 8 * (int)sizeof(T);
   Vec<IntLike<T>> word = load_some(words + at, count);
   if constexpr (bits == 64) word = {word.v << 32 | (word.v >> 32 & 0xffffffff)};  // first is high
   const Vec<IntLike<T>> high = {(word.v >> (bits - digits)) & (((IntLike<T>)1 << digits) - 1)};
-  return convert<T>(high) * (1 / (T)((IntLike<T>)1 << digits));
+  return convert<T>(high);
 }
 // Box and Muller's pairs: n numbers from n words (float32) or 2 n (float64), rounded up to even.
 // The first half of the words gives distances, the second angles, whose quadrants are split off
@@ -73,8 +75,8 @@ template <class T> void normal(const uint32_t* words, int64_t n, void* to) {
   auto* y = (T*)to;
   const int64_t half = (n + 1) / 2, rest = n - half;
   each_vector<T>(half, [=](int64_t at, int count) TW_LAMBDA_INLINE {
-    const Vec<T> distance = sqrt(log(1 - units<T>(bits, at, count)) * -2);
-    const Vec<T> turns = units<T>(bits + half, at, count) * 4;
+    const Vec<T> distance = sqrt(log(fma(whole_numbers<T>(bits, at, count), -kUnit<T>, 1)) * -2);
+    const Vec<T> turns = whole_numbers<T>(bits + half, at, count) * (4 * kUnit<T>);
     const Vec<T> shifted = turns + Format<T>::rounder;
     const Bits<T> quadrant = bit_cast<IntLike<T>>(shifted);
     const Vec<T> angle = (turns - (shifted - Format<T>::rounder)) * kHalfPi;

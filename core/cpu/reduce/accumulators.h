@@ -38,16 +38,18 @@ template <class T> struct Sum {
   static constexpr bool rounds = std::is_floating_point_v<T>;
   static constexpr T identity = 0;
   Vec<T> total = identity;
-  TW_INLINE void add(Vec<T> x) { total += x; }
+  template <class Term> TW_INLINE void add(Term x) { total += x; }
   TW_INLINE void merge(Sum other) { total += other.total; }
   TW_INLINE T value() const { return sum_of_lanes(total); }
   static TW_INLINE T of_few(int64_t n, auto x, auto of) {
     T sum = of(one_as<T>(x));
-    for (int64_t i = 1; i < n; ++i) sum += of(one_as<T>(x + i));
+    for (int64_t i = 1; i < n; ++i) sum = sum + of(one_as<T>(x + i));
     return sum;
   }
   static TW_INLINE Vec<T> join(Vec<T> a, Vec<T> b) { return a + b; }
-  template <int m> static TW_INLINE Vec<T> join_all(auto load) { return joined<m>(load, join); }
+  template <int m> static TW_INLINE Vec<T> join_all(auto load) {
+    return joined<m>(load, [](auto a, auto b) TW_LAMBDA_INLINE { return a + b; });
+  }
   static TW_INLINE Accumulator one(Accumulator a, Accumulator b) { return a + b; }
 };
 

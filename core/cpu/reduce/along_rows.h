@@ -21,7 +21,7 @@ template <class T> inline constexpr int64_t kBlock = 16 * kChains * kLanes<T>;
 template <class T, class P> inline constexpr bool kByPairs =
     std::is_same_v<P, const BFloat16*> && kLanes<Stored16> == 2 * kLanes<T>;
 // The numbers of kChains vectors from p on, not always in order.
-template <class T, class P> TW_INLINE void load_chains(P p, Vec<T>* v) {
+template <class T, class P, class V> TW_INLINE void load_chains(P p, V* v) {
   constexpr int L = kLanes<T>, step = kByPairs<T, P> ? 2 : 1;
 #pragma GCC unroll 4
   for (int c = 0; c < kChains; c += step)
@@ -40,8 +40,8 @@ TW_INLINE Op lanes_of_block(int64_t n, P x, Of of = {}) {
   Op chain[kChains];
   int64_t at = 0;
   for (; at + kChains * L <= n; at += kChains * L) {
-    Vec<T> v[kChains];
-    load_chains(x + at, v);
+    decltype(load_as<T>(x)) v[kChains];
+    load_chains<T>(x + at, v);
 #pragma GCC unroll 4
     for (int c = 0; c < kChains; ++c) chain[c].add(of(v[c]));
   }
@@ -66,13 +66,14 @@ template <class P, class Of> Vec<double> lanes_of_float_blocks(int64_t n, P x, O
   constexpr bool halves = L > kLanes<double>;
   Vec<double> low = 0.0, high = 0.0;
   for (int64_t at = 0; at < n; at += kBlock<float>) {
-    Vec<float> chain[kChains], v[kChains];
-    load_chains(x + at, v);
+    Vec<float> chain[kChains];
+    decltype(load_as<float>(x)) v[kChains];
+    load_chains<float>(x + at, v);
 #pragma GCC unroll 4
     for (int c = 0; c < kChains; ++c) chain[c] = of(v[c]);
 #pragma GCC unroll 1
     for (int64_t i = at + kChains * L; i < at + kBlock<float>; i += kChains * L) {
-      load_chains(x + i, v);
+      load_chains<float>(x + i, v);
 #pragma GCC unroll 4
       for (int c = 0; c < kChains; ++c) chain[c] += of(v[c]);
     }

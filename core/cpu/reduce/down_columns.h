@@ -110,8 +110,6 @@ template <class T, class S> void product_columns(int64_t m, int64_t n, const voi
                          [](int64_t, int) TW_LAMBDA_INLINE { return Itself(); });
 }
 
-// Squares are rounded before they are added: else some loops fuse them into the sum and others do
-// not, and a column's bits would depend on the columns beside it.
 template <class T> TW_INLINE void each_column_of_squares(int64_t m, int64_t n, const void* x,
                                                          int64_t row_bytes, const T* centre,
                                                          void* acc, auto of) {
@@ -131,17 +129,15 @@ template <class T> TW_INLINE void each_column_of_squares(int64_t m, int64_t n, c
 }
 template <class T>
 void square_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes, void* acc) {
-  each_column_of_squares<T>(m, n, x, row_bytes, nullptr, acc, [](int64_t, int) TW_LAMBDA_INLINE {
-    return [](Vec<T> x) TW_LAMBDA_INLINE { return rounded(x * x); };
-  });
+  each_column_of_squares<T>(m, n, x, row_bytes, nullptr, acc,
+                            [](int64_t, int) TW_LAMBDA_INLINE { return Square(); });
 }
 template <class T> void squares_columns(int64_t m, int64_t n, const void* x, int64_t row_bytes,
                                         const void* centres, void* acc) {
   auto* centre = (const T*)centres;
   each_column_of_squares<T>(m, n, x, row_bytes, centre, acc,
                             [=](int64_t at, int count) TW_LAMBDA_INLINE {
-                              const SquaredDistance<T> of{load_some(centre + at, count)};
-                              return [=](Vec<T> x) TW_LAMBDA_INLINE { return rounded(of(x)); };
+                              return SquaredDistance<T>{load_some(centre + at, count)};
                             });
 }
 

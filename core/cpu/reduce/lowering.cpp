@@ -8,6 +8,7 @@
 #include "core/cpu/reduce/positions.h"
 #include "core/cpu/reduce/reduce.h"
 #include "core/cpu/reduce/types.h"
+#include "core/problems/reduction_graphs.h"
 #include "core/runtime/choice.h"
 
 namespace tw {
@@ -133,7 +134,7 @@ constexpr char kHelp[] = "rows and columns, fixed blocks added pairwise";
 #define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, ending, gradient, \
                      help)                                                                     \
   constexpr ReduceFinish finish_##name =                                                       \
-      std::string_view(#ending) == "y"                                                         \
+      is_input(formula::graphs_of(ReductionRow::name).finish, reduction_y)                             \
           ? nullptr                                                                            \
           : +[](std::int64_t n, [[maybe_unused]] ReducedCount count, double* results) {        \
               for (std::int64_t i = 0; i < n; ++i) {                                           \

@@ -25,10 +25,10 @@ __attribute__((noinline)) double wide_squares(int64_t n, const S* x, float centr
   for (; at + L <= n; at += L) {
     const Vec<float> v = load_as<float>(x + at);
     const Vec<double> near = widened_half<false>(v) - about;
-    low += near * near;
+    low = fma(near, near, low);
     if constexpr (halves) {
       const Vec<double> far = widened_half<true>(v) - about;
-      high += far * far;
+      high = fma(far, far, high);
     }
   }
   double sum = sum_of_lanes(low + high);
@@ -36,7 +36,7 @@ __attribute__((noinline)) double wide_squares(int64_t n, const S* x, float centr
     const Vec<float> rest = load_as<float>(x + at, (int)(n - at));
     for (int i = 0; at + i < n; ++i) {
       const double distance = (double)rest[i] - (double)centre;
-      sum += distance * distance;
+      sum = fma(distance, distance, sum);
     }
   }
   return sum;
@@ -58,7 +58,7 @@ __attribute__((noinline)) void add_lost(int64_t m, int count, const float* x, in
     const float* row = beyond(x, i * row_bytes);
     for (int j = 0; j < count; ++j) {
       const double distance = (double)row[j] - (centre ? (double)centre[j] : 0);
-      wide[j] += distance * distance;
+      wide[j] = fma(distance, distance, wide[j]);
     }
   }
   for (int j = 0; j < count; ++j) acc[j] += is_lost(sums[j]) ? wide[j] : (double)sums[j];

@@ -37,8 +37,8 @@ TW_INLINE double scaled_by(double x, int64_t power) {
 struct ComplexNumber {
   double re, im;
   TW_INLINE void multiply(double x, double y) {
-    const double real = re * x - im * y;
-    im = re * y + im * x;
+    const double real = fma(re, x, -im * y);
+    im = fma(re, y, im * x);
     re = real;
   }
 };

@@ -187,7 +187,7 @@ template <class T> void recurrence_row(int64_t n, const T* a, const T* b, T* y, 
   Wider<T> sum = 0;
   for (int64_t k = 0; k < n; ++k) {
     const int64_t i = reverse ? n - 1 - k : k;
-    sum = k ? (Wider<T>)a[i] * sum + (Wider<T>)b[i] : (Wider<T>)b[i];
+    sum = k ? fma((Wider<T>)a[i], sum, (Wider<T>)b[i]) : (Wider<T>)b[i];
     y[i] = (T)sum;
   }
 }
@@ -200,7 +200,7 @@ template <class T> void recurrence(int64_t n, int64_t width, int64_t inner, cons
     const int64_t at = (reverse ? n - 1 - k : k) * inner;
     each_vector<A>(width, [&](int64_t j, int count) TW_LAMBDA_INLINE {
       Vec<A> v = load_wider<A>((const T*)b + at + j, count);
-      if (k) v += load_wider<A>((const T*)a + at + j, count) * load_some(sums + j, count);
+      if (k) v = fma(load_wider<A>((const T*)a + at + j, count), load_some(sums + j, count), v);
       store_some(sums + j, v, count);
       store_narrower((T*)y + at + j, v, count);
     });

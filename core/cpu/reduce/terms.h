@@ -25,8 +25,8 @@ template <class T> TW_INLINE T one_as(const T* p) { return *p; }
 template <class T> TW_INLINE T one_as(const BFloat16* p) {
   return __builtin_bit_cast(T, (std::uint32_t)p->bits << 16);
 }
-template <class T, class S> TW_INLINE T one_as(Products<S> p) {
-  return one_as<T>(p.x) * one_as<T>(p.y);
+template <class T, class S> TW_INLINE ProductTerm<T> one_as(Products<S> p) {
+  return {one_as<T>(p.x), one_as<T>(p.y)};
 }
 template <class T> TW_INLINE Vec<T> load_as(const T* p) { return Vec<T>::load(p); }
 template <class T> TW_INLINE Vec<T> load_as(const T* p, int count) {
@@ -42,11 +42,11 @@ template <class T> TW_INLINE Vec<T> load_as(const BFloat16* p, int count) {
   return load_bfloat16(all);
 #endif
 }
-template <class T, class S> TW_INLINE Vec<T> load_as(Products<S> p) {
-  return load_as<T>(p.x) * load_as<T>(p.y);
+template <class T, class S> TW_INLINE ProductTerm<Vec<T>> load_as(Products<S> p) {
+  return {load_as<T>(p.x), load_as<T>(p.y)};
 }
-template <class T, class S> TW_INLINE Vec<T> load_as(Products<S> p, int count) {
-  return load_as<T>(p.x, count) * load_as<T>(p.y, count);
+template <class T, class S> TW_INLINE ProductTerm<Vec<T>> load_as(Products<S> p, int count) {
+  return {load_as<T>(p.x, count), load_as<T>(p.y, count)};
 }
 
 // What formulas of terms are made of, for one number as for vectors of them.
@@ -60,10 +60,11 @@ TW_INLINE T abs(T x) {
 struct Itself {
   template <class V> TW_INLINE V operator()(V x) const { return x; }
 };
+template <class V> TW_INLINE ProductTerm<V> product_term(V a, V b) { return {a, b}; }
 template <ReduceOp op> struct Term;
 #define TW_COMBINATION(name, join, keeps, term, whole)                    \
   template <> struct Term<ReduceOp::name> {                               \
-    template <class V> TW_INLINE V operator()(V x) const { return term; } \
+    template <class V> TW_INLINE auto operator()(V x) const { return term; } \
   };
 #include "core/problems/combinations.inc"
 template <ReduceOp op> using TermOf = std::conditional_t<is_of_elements(op), Itself, Term<op>>;
@@ -71,9 +72,9 @@ using Square = TermOf<ReduceOp::squares>;
 
 template <class T> struct SquaredDistance {
   Vec<T> centre;
-  TW_INLINE Vec<T> operator()(Vec<T> x) const {
+  TW_INLINE ProductTerm<Vec<T>> operator()(Vec<T> x) const {
     const Vec<T> distance = x - centre;
-    return distance * distance;
+    return {distance, distance};
   }
 };
 

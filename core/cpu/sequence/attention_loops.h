@@ -143,7 +143,7 @@ TW_INLINE void weigh(int64_t keys, T* scores, const T* mask, T& top, T& sum, T& 
   const Vec<T> scale = weight_below(before - base);
   scale.store(&factor);
   now.store(&top);
-  (Vec<T>::load(&sum) * scale + total).store(&sum);
+  fma(Vec<T>::load(&sum), scale, total).store(&sum);
 }
 
 template <class T> TW_INLINE void scale_row(int64_t n, T* row, T by) {
@@ -211,7 +211,7 @@ template <class T> TW_INLINE Vec<T> mask_term(const AttentionShape& s, const Att
 template <class T> TW_INLINE T dot(int64_t n, const T* a, const T* b) {
   Vec<T> sum = (T)0;
   each_vector<T>(n, [&](int64_t at, int count) TW_LAMBDA_INLINE {
-    sum += load_some(a + at, count) * load_some(b + at, count);
+    sum = fma(load_some(a + at, count), load_some(b + at, count), sum);
   });
   return sum_of_lanes(sum);
 }
@@ -226,7 +226,7 @@ template <class T> TW_INLINE Vec<T> dots_with_keys(const AttentionShape& s, cons
 #pragma GCC unroll 16
     for (int i = 0; i < kLanes<T>; ++i) {
       const int64_t key = first + (i < count ? i : 0);
-      sums[i] += (load_some(row_of<T>(k, key) + at, n) * x).v;
+      sums[i] = fma(load_some(row_of<T>(k, key) + at, n).v, x.v, sums[i]);
     }
   });
   sum_lanes<T>(sums);
@@ -247,7 +247,8 @@ template <class T, int vectors> TW_INLINE void weigh_columns(int64_t keys, const
   const auto add = [&](int64_t j, int chain) TW_LAMBDA_INLINE {
 #pragma GCC unroll 2
     for (int i = 0; i < vectors; ++i)
-      sums[chain][i] += Vec<T>(weights[j]) * load_some(v + j * row + i * kLanes<T>, count_of(i));
+      sums[chain][i] = fma(Vec<T>(weights[j]), load_some(v + j * row + i * kLanes<T>, count_of(i)),
+                           sums[chain][i]);
   };
   int64_t j = 0;
   for (; j + chains <= keys; j += chains)

@@ -45,7 +45,7 @@ void attention_tile(int64_t k, Strided<T> a, const T* b, int64_t b_row, T* c, in
     for (int r = 0; r < rows; ++r) {
       const typename V::Raw x = V(a.at[r * a.row]).v;
 #pragma GCC unroll 8
-      for (int v = 0; v < vectors; ++v) sums[r][v] += x * row[v];
+      for (int v = 0; v < vectors; ++v) sums[r][v] = fma(x, row[v], sums[r][v]);
     }
   }
 #pragma GCC unroll 16

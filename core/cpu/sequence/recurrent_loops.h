@@ -22,14 +22,14 @@ struct ScaledExp {
 };
 TW_INLINE ScaledExp scaled_exp(Vec<float> v) {
   using Limits = ExpLimits<float>;
-  const Vec<float> n = nearest(v * kLog2e);
-  const Vec<float> r = (v - n * Limits::ln2_hi) - n * Limits::ln2_lo;
-  return {two_to(n), exp_short_tail(r) * r * r + r};
+  const Vec<float> n = nearest_power(v, kLog2e).n;
+  const Vec<float> r = fma(n, -Limits::ln2_lo, fma(n, -Limits::ln2_hi, v));
+  return {two_to(n), fma(exp_short_tail(r) * r, r, r)};
 }
 // a / b for 1 <= b < 2^127.
 TW_INLINE Vec<float> divided(Vec<float> a, Vec<float> b) {
 #ifdef TW_HAS_MASKED_ACCESS
-  const Vec<float> inverse = near_reciprocal(b), y = rounded(a * inverse);
+  const Vec<float> inverse = near_reciprocal(b), y = a * inverse;
   return fma(fma(-y, b, a), inverse, y);
 #else
   return a / b;
@@ -38,12 +38,12 @@ TW_INLINE Vec<float> divided(Vec<float> a, Vec<float> b) {
 // 1 / (1 + e^-x)
 TW_INLINE Vec<float> gate_of(Vec<float> x) {
   const auto [s, q] = scaled_exp(clamp(-x, -87.f, 87.f));
-  return divided(1, s * q + (s + 1));
+  return divided(1, fma(s, q, s + 1));
 }
 // (e^2x - 1) / (e^2x + 1); beyond 10 it is 1.
 TW_INLINE Vec<float> squash(Vec<float> x) {
   const auto [s, q] = scaled_exp(clamp(x, -10.f, 10.f) * 2);
-  const Vec<float> m = s * q + (s - 1);
+  const Vec<float> m = fma(s, q, s - 1);
   return divided(m, m + 2);
 }
 
@@ -110,7 +110,7 @@ template <class T, bool relu> void rnn_backward(const RecurrentStep& s) {
     if constexpr (relu)
       u.store_gradient(s.dx, y.v <= 0 ? Vec<T>((T)0).v : dy.v, 0);
     else
-      u.store_gradient(s.dx, dy * ((T)1 - y * y), 0);
+      u.store_gradient(s.dx, dy * fma(-y, y, 1), 0);
   });
 }
 
@@ -129,7 +129,7 @@ template <class T> void lstm_forward(const RecurrentStep& s) {
     finish();
     const Vec<T> i = gate_of(u.sum(0)), f = gate_of(u.sum(1)), g = squash(u.sum(2)),
                  o = gate_of(u.sum(3));
-    const Vec<T> c = f * u.load(s.before) + i * g;
+    const Vec<T> c = fma(f, u.load(s.before), i * g);
     u.keep(i, f, g, o);
     u.store(s.c, c);
     last_c = c, last_o = o, last_count = u.count;
@@ -143,11 +143,11 @@ template <class T> void lstm_backward(const RecurrentStep& s) {
                  o = u.load(s.kept, 3, 4), t = squash(u.load(s.c));
     const auto given = [&](int gate) TW_LAMBDA_INLINE { return u.gradient(s.dkept, gate, 4); };
     const Vec<T> dy = u.gradient(s.dy) + u.load(s.dh);
-    const Vec<T> dc = u.gradient(s.dc) + u.load(s.dcell) + dy * o * ((T)1 - t * t);
-    u.store_gradient(s.dx, (dc * g + given(0)) * i * ((T)1 - i), 0);
-    u.store_gradient(s.dx, (dc * u.load(s.before) + given(1)) * f * ((T)1 - f), 1);
-    u.store_gradient(s.dx, (dc * i + given(2)) * ((T)1 - g * g), 2);
-    u.store_gradient(s.dx, (dy * t + given(3)) * o * ((T)1 - o), 3);
+    const Vec<T> dc = fma(dy * o, fma(-t, t, 1), u.gradient(s.dc) + u.load(s.dcell));
+    u.store_gradient(s.dx, fma(dc, g, given(0)) * i * ((T)1 - i), 0);
+    u.store_gradient(s.dx, fma(dc, u.load(s.before), given(1)) * f * ((T)1 - f), 1);
+    u.store_gradient(s.dx, fma(dc, i, given(2)) * fma(-g, g, 1), 2);
+    u.store_gradient(s.dx, fma(dy, t, given(3)) * o * ((T)1 - o), 3);
     u.store(s.dcell, dc * f);
   });
 }
@@ -159,9 +159,9 @@ template <class T> void gru_forward(const RecurrentStep& s) {
     const Vec<T> r = gate_of(u.sum(0)), z = gate_of(u.sum(1));
     Vec<T> q = u.state(2);
     if (s.state_bias) q += load_some((const T*)s.state_bias + u.at, u.count);
-    const Vec<T> n = squash(u.input(2) + r * q);
+    const Vec<T> n = squash(fma(r, q, u.input(2)));
     u.keep(r, z, n, q);
-    u.store(s.y, ((T)1 - z) * n + z * u.load(s.before));
+    u.store(s.y, fma((T)1 - z, n, z * u.load(s.before)));
   });
 }
 template <class T> void gru_backward(const RecurrentStep& s) {
@@ -170,15 +170,15 @@ template <class T> void gru_backward(const RecurrentStep& s) {
                  q = u.load(s.kept, 3, 4);
     const auto given = [&](int gate) TW_LAMBDA_INLINE { return u.gradient(s.dkept, gate, 4); };
     const Vec<T> dy = u.gradient(s.dy) + u.load(s.dh);
-    const Vec<T> dn = (dy * ((T)1 - z) + given(2)) * ((T)1 - n * n);
-    const Vec<T> dz = (dy * (u.load(s.before) - n) + given(1)) * z * ((T)1 - z);
-    const Vec<T> dr = (dn * q + given(0)) * r * ((T)1 - r);
+    const Vec<T> dn = fma(dy, (T)1 - z, given(2)) * fma(-n, n, 1);
+    const Vec<T> dz = fma(dy, u.load(s.before) - n, given(1)) * z * ((T)1 - z);
+    const Vec<T> dr = fma(dn, q, given(0)) * r * ((T)1 - r);
     u.store_gradient(s.dx, dr, 0);
     u.store_gradient(s.dx, dz, 1);
     u.store_gradient(s.dx, dn, 2);
     u.store_gradient(s.dproducts, dr, 0);
     u.store_gradient(s.dproducts, dz, 1);
-    u.store_gradient(s.dproducts, dn * r + given(3), 2);
+    u.store_gradient(s.dproducts, fma(dn, r, given(3)), 2);
     u.store(s.dh, dy * z);
   });
 }

@@ -37,7 +37,7 @@ TW_INLINE void add_terms(std::int64_t k, const T* a, std::int64_t a_row, const T
     for (int r = 0; r < rows; ++r) {
       const typename Vec<T>::Raw x = Vec<T>(a[r * a_row]).v;
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) sums[r][v] += x * row[v];
+      for (int v = 0; v < vectors; ++v) sums[r][v] = fma(x, row[v], sums[r][v]);
     }
   }
 }

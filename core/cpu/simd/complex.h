@@ -58,7 +58,7 @@ template <class Raw> TW_INLINE Raw negated(Raw z, int odd) {
 }
 
 template <class Raw> TW_INLINE Raw product(Raw a, Raw b) {
-  return real_twice(a) * b + negated(imag_twice(a) * exchanged(b), 0);
+  return fma(real_twice(a), b, negated(imag_twice(a) * exchanged(b), 0));
 }
 // By the smaller of b's parts over the larger (R. Smith, 1962): no square overflows.
 template <class Raw> TW_INLINE Raw quotient(Raw a, Raw b) {
@@ -67,8 +67,8 @@ template <class Raw> TW_INLINE Raw quotient(Raw a, Raw b) {
   const auto zero = (re == 0) & (im == 0);
   const Raw larger = leads ? re : im, smaller = leads ? im : re;
   const Raw ratio = smaller / larger;
-  const Raw size = larger + smaller * ratio;
-  const Raw scaled = (leads ? a : turned) + (leads ? turned : a) * ratio;
+  const Raw size = fma(smaller, ratio, larger);
+  const Raw scaled = fma(leads ? turned : a, ratio, leads ? a : turned);
   return (zero ? a : scaled) / (zero ? re : size);
 }
 

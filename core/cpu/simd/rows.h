@@ -89,8 +89,13 @@ template <class T> TW_INLINE Vec<T> fill_after(Vec<T> x, int count, T fill) {
   return Vec<T>(inside.v ? x.v : Vec<T>(fill).v);
 }
 
-// Sum of the vectors term(at, count), whose lanes from count on do not count. A lane takes 64 terms
-// at most in T, then goes to double.
+template <class T>
+TW_INLINE ProductTerm<Vec<T>> fill_after(ProductTerm<Vec<T>> x, int count, T fill) {
+  return {fill_after(x.a, count, fill), fill_after(x.b, count, fill)};
+}
+
+// Sum of the vectors or products term(at, count), whose lanes from count on do not count. A lane
+// takes 64 terms at most in T, then goes to double.
 template <class T, class F> TW_INLINE double sum_of_row(std::int64_t n, F term) {
   constexpr int L = kLanes<T>;
   double total = 0;
@@ -110,7 +115,8 @@ template <class T, class F> TW_INLINE double sum_of_row(std::int64_t n, F term) 
   }
   if (at < n) {
     const int rest = (int)(n - at);
-    total += sum_of_lanes(fill_after(term(at, rest), rest, (T)0));
+    const Vec<T> last = fill_after(term(at, rest), rest, (T)0);
+    total += sum_of_lanes(last);
   }
   return total;
 }

@@ -1,11 +1,16 @@
 // The vector type that every CPU kernel is written over: Vec<T> of kLanes<T> lanes and its Mask<T>.
 // Included after one ISA header, which fixes the width; all names have internal linkage, so that
-// code of one instruction set can never replace another's at link time. Compiler vectors, no
-// intrinsics. Hazard: include no header with inline functions (std containers, algorithms, <cmath>)
-// in ISA units.
+// code of one instruction set can never replace another's at link time. Compiler vectors, and
+// intrinsics for what they lack. Hazard: include no header with inline functions (std containers,
+// algorithms, <cmath>) in ISA units.
 #pragma once
 #include <cstdint>
 #include <type_traits>
+#if defined(__FMA__)
+#include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
+#endif
 
 #include "core/base/dtype.h"
 
@@ -127,8 +132,70 @@ template <class T> struct Vec {
   friend TW_INLINE Mask<T> operator>=(Vec a, Vec b) { return {a.v >= b.v}; }
   friend TW_INLINE Mask<T> operator==(Vec a, Vec b) { return {a.v == b.v}; }
   friend TW_INLINE Mask<T> operator!=(Vec a, Vec b) { return {a.v != b.v}; }
-  TW_INLINE Vec& operator+=(Vec b) { return *this = *this + b; }
+  template <class Term> TW_INLINE Vec& operator+=(Term b) { return *this = *this + b; }
   TW_INLINE Vec& operator-=(Vec b) { return *this = *this - b; }
+};
+
+// ---- sums of products ----
+//
+// A product is fused into a sum where fma is written and nowhere else (-ffp-contract=off), so that
+// bits follow from the formula alone: not from the loop around it, nor from the compiler.
+
+#if defined(__FMA__) || defined(__ARM_NEON)
+inline constexpr bool kFused = true;
+#else
+inline constexpr bool kFused = false;
+#endif
+
+// a b + c of numbers or of the compiler's vectors, rounded once by the instruction set's FMA. The
+// scalar set has none and rounds the product and the sum: a call of the C library's function takes
+// several times as long, and what needs the one rounding says exact_fma (core/cpu/math).
+template <class Raw>
+  requires(!std::is_class_v<Raw>)
+TW_INLINE Raw fma(Raw a, Raw b, Raw c) {
+  if constexpr (!kFused) {
+    return a * b + c;
+  } else if constexpr (std::is_same_v<Raw, float>) {
+    return __builtin_fmaf(a, b, c);
+  } else if constexpr (std::is_same_v<Raw, double>) {
+    return __builtin_fma(a, b, c);
+  } else {
+    [[maybe_unused]] constexpr bool single = sizeof a[0] == sizeof(float);
+#if defined(__AVX512F__)
+    if constexpr (sizeof a == 64 && single)
+      return (Raw)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+    else if constexpr (sizeof a == 64)
+      return (Raw)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+    else
+#endif
+#if defined(__FMA__)
+        if constexpr (sizeof a == 32 && single)
+      return (Raw)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+    else if constexpr (sizeof a == 32)
+      return (Raw)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+    else if constexpr (sizeof a == 16 && single)
+      return (Raw)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
+    else if constexpr (sizeof a == 16)
+      return (Raw)_mm_fmadd_pd((__m128d)a, (__m128d)b, (__m128d)c);
+#elif defined(__ARM_NEON)
+    if constexpr (sizeof a == 16 && single)
+      return (Raw)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+    else if constexpr (sizeof a == 16)
+      return (Raw)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+#endif
+  }
+}
+TW_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) { return fma(a.v, b.v, c.v); }
+TW_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
+  return fma(a.v, b.v, c.v);
+}
+
+// A product that sums take by an FMA, of numbers or of vectors.
+template <class V> struct ProductTerm {
+  V a, b;
+  TW_INLINE operator V() const { return a * b; }
+  friend TW_INLINE V operator+(V sum, ProductTerm p) { return fma(p.a, p.b, sum); }
+  friend TW_INLINE V operator+(ProductTerm p, ProductTerm q) { return fma(p.a, p.b, (V)q); }
 };
 
 template <class T>

@@ -58,6 +58,7 @@ TW_COMPARE(!=)
 TW_DEVICE L where(bool c, L a, L b) { return c ? a : b; }
 
 #if TW_IS_COMPLEX
+TW_DEVICE L fma(L a, L b, L c) { return a * b + c; }
 #include "complex_math.cuh"
 #undef TW_COMPARE
 #else
@@ -86,6 +87,7 @@ TW_DEVICE L operator/(L a, L b) { return a.v / b.v; }
 #else
 #define TW_F(name) name
 #endif
+TW_DEVICE L fma(L a, L b, L c) { return TW_F(::fma)(a.v, b.v, c.v); }
 TW_MATH(sqrt, TW_F(::sqrt))
 TW_MATH(exp, TW_F(::exp))
 TW_MATH(exp2, TW_F(::exp2))

@@ -8,18 +8,15 @@
 #include "core/cuda/gpu/add_kernel.h"
 #include "core/cuda/reduce/reduce_parameters.h"
 #include "core/problems/reduce.h"
+#include "core/problems/reduction_graphs.h"
 
 namespace tw::cuda {
 
 namespace {
 
-struct Row {
-  ReduceOp op;
-  std::string_view finish;
-};
-constexpr Row kRows[] = {
-#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, finish, ...) \
-  {ReduceOp::combination, #finish},
+constexpr ReduceOp kOps[] = {
+#define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, ...) \
+  ReduceOp::combination,
 #include "core/problems/reductions.inc"
 #undef TW_REDUCTION
 };
@@ -32,26 +29,21 @@ constexpr JoinText kJoins[] = {
 #define TW_PICK(name, replaces) {nullptr, nullptr, #replaces},
 #include "core/problems/combinations.inc"
 };
-enum class RowIndex {
-#define TW_REDUCTION(name, ...) name,
-#include "core/problems/reductions.inc"
-#undef TW_REDUCTION
-};
 
 struct Problem {
   Reduce parameter;
-  RowIndex index;
+  ReductionRow index;
   DType in, out;
-  const Row& row() const { return kRows[static_cast<int>(index)]; }
+  ReduceOp op() const { return kOps[static_cast<int>(index)]; }
 };
 
-template <RowIndex index> void set_up(const Call& call, void* problem) {
+template <ReductionRow index> void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   Problem& p = *new (problem) Problem;
   p.index = index;
   p.in = x.dtype;
   p.out = call.out[0].dtype;
-  constexpr ReduceOp op = kRows[static_cast<int>(index)].op;
+  constexpr ReduceOp op = kOps[static_cast<int>(index)];
   const std::uint32_t reduced = is_arg(op) ? call.attributes.axis(0, x.rank(), call.op->name)
                                            : call.attributes.axes(0, x.rank(), call.op->name);
   Axes<1> kept(1), walked(1);
@@ -76,15 +68,23 @@ void bind(void* problem, void* const* at) {
 
 // float32 in double: a sum reads so many bytes for each addition that these cost nothing.
 const char* state_type(const Problem& p) {
-  const ReduceOp op = p.row().op;
+  const ReduceOp op = p.op();
   if (is_logic(op)) return "int32_t";
   if (is_complex(p.in)) return "complex128";
   if (is_floating(p.in)) return is_additive(op) || p.in == DType::float64 ? "double" : "float";
   return p.in == DType::uint64 ? "uint64_t" : "int64_t";
 }
 
+// The result from y and count, as statements.
+std::string text_of_finish(const formula::Graph& finish) {
+  constexpr const char* kNames[] = {"y", "count"};
+  const formula::Text text = formula::text_of({finish.begin(), finish.size()}, kNames);
+  return text.steps + "return " + text.values.back() + ";";
+}
+
 std::string settings_of(const Problem& p, int width) {
-  const ReduceOp op = p.row().op;
+  const ReduceOp op = p.op();
+  const formula::Graph& finish = formula::graphs_of(p.index).finish;
   const JoinText& join = kJoins[static_cast<int>(join_of(op))];
   const auto flag = [](const char* name, bool on) { return define(name, on ? "1" : "0"); };
   return define("TW_IN", type_name(p.in)) + define("TW_OUT", type_name(p.out)) +
@@ -93,7 +93,7 @@ std::string settings_of(const Problem& p, int width) {
          flag("TW_IS_ARG", is_arg(op)) +
          (is_extremum(op) ? define("TW_REPLACES", join.replaces)
                           : define("TW_NEUTRAL", join.neutral) + define("TW_JOINED", join.joined)) +
-         (p.row().finish == "y" ? "" : define("TW_FINISH", std::string(p.row().finish))) +
+         (formula::is_input(finish, reduction_y) ? "" : define("TW_FINISH", text_of_finish(finish))) +
          define("TW_WIDTH", std::to_string(width));
 }
 
@@ -163,7 +163,7 @@ void register_reduce_kernels() {
   add_kernel<Problem>(                                                                \
       #name, "a warp or a block a row, lanes where elements lie together",            \
       {.refuses = std::string_view(#parameters) == "terms" ? refuses_terms : nullptr, \
-       .set_up = set_up<RowIndex::name>,                                              \
+       .set_up = set_up<ReductionRow::name>,                                              \
        .bind = bind,                                                                  \
        .run = run});
 #include "core/problems/reductions.inc"

@@ -57,6 +57,7 @@ namespace terms {
 template <class V> struct Same { using type = V; };
 template <class V> TW_DEVICE V where(bool c, V a, typename Same<V>::type b) { return c ? a : b; }
 template <class V> TW_DEVICE V abs(V x) { return x < 0 ? -x : x; }
+template <class V> TW_DEVICE V product_term(V a, V b) { return a * b; }
 TW_DEVICE T term_of(T x) { return T(TW_TERM); }
 }  // namespace terms
 
@@ -70,7 +71,7 @@ TW_DEVICE State state_of(TW_IN x, int64_t index) {
 #endif
 }
 #ifdef TW_FINISH
-TW_DEVICE double finished(double y, double count) { return TW_FINISH; }
+TW_DEVICE double finished(double y, double count) { TW_FINISH }
 TW_DEVICE complex128 finished(complex128 y, double count) {
   return {finished(y.re, count), finished(y.im, count)};
 }

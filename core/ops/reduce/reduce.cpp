@@ -288,14 +288,8 @@ constexpr Row kRows[] = {
 #undef TW_REDUCTION
 };
 
-enum class RowIndex {
-#define TW_REDUCTION(name, ...) name,
-#include "core/problems/reductions.inc"
-#undef TW_REDUCTION
-};
-
-constexpr const formula::Graph& gradient_graph(RowIndex row) {
-  return formula::kReductionGraphs[static_cast<int>(row)].gradient;
+constexpr const formula::Graph& gradient_graph(ReductionRow row) {
+  return formula::graphs_of(row).gradient;
 }
 
 }  // namespace
@@ -321,14 +315,14 @@ constexpr const formula::Graph& gradient_graph(RowIndex row) {
       .signature = kSignatures[static_cast<int>(Parameters::parameters)],                          \
       .help = text TW_REDUCED                                                                      \
           TW_TYPES_##kinds TW_RESULT_##outcome TW_GIVEN_##parameters TW_OF_NONE_##of_none,         \
-      .flags = kFunction | (gradient_graph(RowIndex::op).size() ? 0 : kConstant),                  \
+      .flags = kFunction | (gradient_graph(ReductionRow::op).size() ? 0 : kConstant),                  \
       .rewrite = std::string_view(#op) == "nansum" ? rewrite_numbers : nullptr,                    \
       .infer = infer,                                                                              \
       .estimate = estimate_reduction,                                                              \
       .vjp = vjp,                                                                                  \
-      .reads = {reads_of(gradient_graph(RowIndex::op))},                                           \
+      .reads = {reads_of(gradient_graph(ReductionRow::op))},                                           \
       .shapes = 1,                                                                                 \
-      .row = &kRows[static_cast<int>(RowIndex::op)]};
+      .row = &kRows[static_cast<int>(ReductionRow::op)]};
 #include "core/problems/reductions.inc"
 #undef TW_REDUCED
 #undef TW_TYPES_any

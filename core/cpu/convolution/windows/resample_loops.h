@@ -20,7 +20,7 @@ TW_INLINE void add_rows(const WeightedRow<T>* rows, int64_t count, int64_t n, T*
     Vec<T> sum = (T)0;
     if (count) sum = Vec<T>(rows[0].weight) * load_some(rows[0].at + at, some);
     for (int64_t i = 1; i < count; ++i)
-      sum += Vec<T>(rows[i].weight) * load_some(rows[i].at + at, some);
+      sum = fma(Vec<T>(rows[i].weight), load_some(rows[i].at + at, some), sum);
     store_some(y + at, sum, some);
   });
 }
@@ -36,7 +36,7 @@ TW_INLINE void add_taps(const ResampleAxis& a, const T* row, T* __restrict y) {
 #pragma GCC unroll 4
     for (int t = 0; t < taps; ++t) {
       const T weight = weights[t * a.to + j], x = row[first[j] + t];
-      sum += weight != 0 ? weight * x : (T)0;
+      sum = weight != 0 ? fma(weight, x, sum) : sum;
     }
     y[j] = sum;
   }
@@ -127,8 +127,8 @@ template <class T> void sum_taps(const TapsProblem& p, int64_t n, int64_t first,
       Vec<T> sum = (T)0;
       for (int64_t k = 0; k < p.taps; ++k) {
         const int64_t from = k * p.points + at;
-        sum +=
-            load_some(weights + from, some) * elements_at(x, load_places<T>(places + from, some));
+        sum = fma(load_some(weights + from, some),
+                  elements_at(x, load_places<T>(places + from, some)), sum);
       }
       store_some(y + at, sum, some);
     });
@@ -147,7 +147,7 @@ void multiply_taps(const TapsProblem& p, int64_t n, int64_t first, int64_t past)
       const Places<T> own = load_places<T>(places + at, some);
       Vec<T> sum = (T)0;
       for (int64_t c = 0; c < p.channels; ++c)
-        sum += load_some(y + c * p.points + at, some) * elements_at(x + c * p.size, own);
+        sum = fma(load_some(y + c * p.points + at, some), elements_at(x + c * p.size, own), sum);
       store_some(made + at, sum, some);
     });
   }
@@ -165,7 +165,7 @@ template <class T> void spread_taps(const TapsProblem& p, int64_t first, int64_t
       const std::int32_t* const places = p.places + at;
       const T* const weights = (const T*)p.second + at;
       for (int64_t i = 0; i < p.points; ++i)
-        if (places[i] >= 0) x[places[i]] += weights[i] * y[i];
+        if (places[i] >= 0) x[places[i]] = fma(weights[i], y[i], x[places[i]]);
     }
   }
 }

@@ -89,7 +89,7 @@ template <class T> void join_rows(std::int64_t m, std::int64_t n, const void* pr
       const Complex<T> x = re[i * n + j], y = im[i * n + j];
       Complex<T>& out = c[i * row + j * col];
       Complex<T> sum = {(T)alpha * (x.re - y.im), (T)alpha * (x.im + y.re)};
-      if (beta != 0) sum = {sum.re + (T)beta * out.re, sum.im + (T)beta * out.im};
+      if (beta != 0) sum = {fma((T)beta, out.re, sum.re), fma((T)beta, out.im, sum.im)};
       out = sum;
     }
 }
@@ -108,8 +108,8 @@ void complex_products(std::int64_t k, const void* a, const void* b, double* sums
       Vec<T> along[chains] = {(T)0, (T)0}, across[chains] = {(T)0, (T)0};
       const auto add = [&](int chain, int count) TW_LAMBDA_INLINE {
         const Vec<T> u = load_some(x + at, count), v = load_some(y + at, count);
-        along[chain] += u * v;
-        across[chain] += u * Vec<T>(exchanged(v.v));
+        along[chain] = fma(u, v, along[chain]);
+        across[chain] = fma(u, Vec<T>(exchanged(v.v)), across[chain]);
         at += count;
       };
       while (at + chains * L <= past) {

@@ -23,7 +23,7 @@ template <class T, int rows> inline void add_rows(std::int64_t n, const T* x, st
   const auto add = [&](std::int64_t j, auto load) TW_LAMBDA_INLINE {
     typename Vec<T>::Raw sum = Vec<T>::load(sums + j).v;
 #pragma GCC unroll 4
-    for (int r = 0; r < rows; ++r) sum += factors[r] * load(b + r * b_row + j);
+    for (int r = 0; r < rows; ++r) sum = fma(factors[r], load(b + r * b_row + j), sum);
     Vec<T>(sum).store(sums + j);
   };
   std::int64_t j = 0;
@@ -82,7 +82,8 @@ void chains_of_row(std::int64_t k, const T* a, std::int64_t a_col, const T* b, s
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; ++v) {
           const bool whole = !kMaskedAccess || v < vectors - 1;
-          sums[i][v] += x * (whole ? V::load(y + v * lanes).v : V::load(y + v * lanes, last).v);
+          sums[i][v] =
+              fma(x, whole ? V::load(y + v * lanes).v : V::load(y + v * lanes, last).v, sums[i][v]);
         }
       }
   };
@@ -294,7 +295,7 @@ TW_INLINE void store_dots(const typename Vec<T>::Raw (&sums)[rows * columns], T*
     for (int j = 0; j < columns; ++j) {
       const T sum = results[i * columns + j];
       T& out = c[i * c_row + j * c_col];
-      out = beta != 0 ? sum + beta * out : sum;
+      out = beta != 0 ? fma(beta, out, sum) : sum;
     }
 }
 
@@ -317,7 +318,8 @@ void dot_tile(std::int64_t count, std::int64_t k, const T* a, std::int64_t a_row
       for (int i = 0; i < rows; ++i) {
         const typename V::Raw x = load(a + p + i * a_row);
 #pragma GCC unroll 8
-        for (int j = 0; j < columns; ++j) sums[i * columns + j] += x * y[j];
+        for (int j = 0; j < columns; ++j)
+          sums[i * columns + j] = fma(x, y[j], sums[i * columns + j]);
       }
     };
 #pragma GCC unroll 16
@@ -349,7 +351,7 @@ template <class T, int rows> TW_INLINE void sum_in_chains(std::int64_t k, const 
 #pragma GCC unroll 4
       for (int i = 0; i < rows; ++i) {
         const T* const x = a + p + i * a_row + chain * lanes;
-        sum[i][chain] += V::load(x).v * y;
+        sum[i][chain] = fma(V::load(x).v, y, sum[i][chain]);
         if (rows == 1) __builtin_prefetch(x + 2048 / sizeof(T));  // half a page
       }
     }
@@ -357,7 +359,8 @@ template <class T, int rows> TW_INLINE void sum_in_chains(std::int64_t k, const 
     const int count = k - p < lanes ? (int)(k - p) : lanes;
     const typename V::Raw y = V::load(b + p, count).v;
 #pragma GCC unroll 4
-    for (int i = 0; i < rows; ++i) sum[i][0] += V::load(a + p + i * a_row, count).v * y;
+    for (int i = 0; i < rows; ++i)
+      sum[i][0] = fma(V::load(a + p + i * a_row, count).v, y, sum[i][0]);
   }
 #pragma GCC unroll 4
   for (int i = 0; i < rows; ++i) sums[i] = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]);
@@ -434,23 +437,20 @@ template <class T, int terms, bool packed>
 void short_dots(const MatmulProblem& p, const T* __restrict__ a, const T* b, T* __restrict__ c) {
   T y[terms];
   for (int l = 0; l < terms; ++l) y[l] = (T)p.alpha * b[l * p.b_row];
-  const std::int64_t step = packed ? terms : p.a_row;
-  if (p.beta == 0 && p.c_row == 1) {
-    for (std::int64_t i = 0; i < p.m; ++i) {
-      T sum = a[i * step] * y[0];
-#pragma GCC unroll 8
-      for (int l = 1; l < terms; ++l) sum += a[i * step + l] * y[l];
-      c[i] = sum;
-    }
-    return;
-  }
-  const T beta = (T)p.beta;
-  for (std::int64_t i = 0; i < p.m; ++i) {
+  const std::int64_t step = packed ? terms : p.a_row, m = p.m, c_row = p.c_row;
+  const auto sum_of = [&](std::int64_t i) TW_LAMBDA_INLINE {
     T sum = a[i * step] * y[0];
 #pragma GCC unroll 8
-    for (int l = 1; l < terms; ++l) sum += a[i * step + l] * y[l];
-    T& out = c[i * p.c_row];
-    out = beta == 0 ? sum : sum + beta * out;
+    for (int l = 1; l < terms; ++l) sum = fma(a[i * step + l], y[l], sum);
+    return sum;
+  };
+  const T beta = (T)p.beta;
+  if (beta != 0) {
+    for (std::int64_t i = 0; i < m; ++i) c[i * c_row] = fma(beta, c[i * c_row], sum_of(i));
+  } else if (c_row == 1) {
+    for (std::int64_t i = 0; i < m; ++i) c[i] = sum_of(i);
+  } else {
+    for (std::int64_t i = 0; i < m; ++i) c[i * c_row] = sum_of(i);
   }
 }
 

@@ -26,7 +26,7 @@ TW_INLINE void finish_sums(Vec<T> sums, T* c, int count, const Update<T>& update
     const auto load = [count](const T* p) TW_LAMBDA_INLINE {
       return kMaskedAccess ? V::load(p, count) : V::load(p);
     };
-    if (update.beta != 0) sums = sums + V(update.beta) * load(c);
+    if (update.beta != 0) sums = fma(V(update.beta), load(c), sums);
     if (epilogue.bias) {
       const T* bias = (const T*)epilogue.bias + i * epilogue.row + j * epilogue.col;
       sums = sums + (epilogue.col ? load(bias) : V(*bias));
@@ -59,7 +59,7 @@ TW_INLINE void rows_of_block(const MatmulProblem& p, const Update<T>& update, co
     for (int l = 0; l < terms; ++l) {
       const typename V::Raw y = load(b + l * b_row + at);
 #pragma GCC unroll 2
-      for (int r = 0; r < rows; ++r) sums[r] += x[r][l] * y;
+      for (int r = 0; r < rows; ++r) sums[r] = fma(x[r][l], y, sums[r]);
     }
 #pragma GCC unroll 2
     for (int r = 0; r < rows; ++r)
@@ -123,7 +123,7 @@ void short_rows(const MatmulProblem& p, const Update<T>& update, const T* a, con
     typename V::Raw sums = {};
     const T* x = a + i * a_row;
 #pragma GCC unroll 16
-    for (int l = 0; l < terms; ++l) sums += V(x[l * a_col]).v * y[l];
+    for (int l = 0; l < terms; ++l) sums = fma(V(x[l * a_col]).v, y[l], sums);
     finish_sums<T, how>(V(sums) * V(local.alpha), c + i * c_row, n, local, epilogue, i, 0);
   }
 }

@@ -11,7 +11,7 @@ template <class T> struct Sum {
   using type = T;
   static TW_INLINE type load(T x) { return x; }
   static TW_INLINE T store(type x) { return x; }
-  static TW_INLINE type multiply_add(type x, type y, type sum) { return sum + x * y; }
+  static TW_INLINE type multiply_add(type x, type y, type sum) { return fma(x, y, sum); }
   static TW_INLINE type factor(double x) { return (type)x; }
 };
 template <class T>
@@ -35,7 +35,7 @@ template <class Part> struct Sum<Complex<Part>> {
   static TW_INLINE type load(type x) { return x; }
   static TW_INLINE type store(type x) { return x; }
   static TW_INLINE type multiply_add(type x, type y, type sum) {
-    return {sum.re + x.re * y.re - x.im * y.im, sum.im + x.re * y.im + x.im * y.re};
+    return {fma(-x.im, y.im, fma(x.re, y.re, sum.re)), fma(x.im, y.re, fma(x.re, y.im, sum.im))};
   }
   static TW_INLINE type factor(double x) { return {(Part)x, 0}; }
 };

@@ -232,7 +232,7 @@ template <class T> [[gnu::noinline]] void store_scaled(std::int64_t m, std::int6
     for (std::int64_t j = 0; j < n; ++j) {
       T& c = ((T*)result.c)[i * result.row + j * result.col];
       double sum = result.alpha * sums[i * sums_row + j];
-      if (result.beta != 0) sum += result.beta * widened(c);
+      if (result.beta != 0) sum = fma(result.beta, (double)widened(c), sum);
       narrow((float)sum, c);
     }
 }

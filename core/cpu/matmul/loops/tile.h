@@ -99,7 +99,7 @@ template <class T> TW_INLINE void transpose(typename Vec<T>::Raw (&rows)[kLanes<
 }
 
 template <class T> TW_INLINE void update_vector(T* c, int count, Vec<T> sum, T beta) {
-  if (beta != 0) sum = sum + Vec<T>(beta) * Vec<T>::load(c, count);
+  if (beta != 0) sum = fma(Vec<T>(beta), Vec<T>::load(c, count), sum);
   sum.store(c, count);
 }
 
@@ -210,7 +210,7 @@ TW_INLINE void multiply_add(std::int64_t k, const T* a, std::int64_t a_row, std:
     for (int r = 0; r < rows; ++r) {
       const typename V::Raw x = V(a[r * a_row]).v;
 #pragma GCC unroll 8
-      for (int v = 0; v < vectors; ++v) sums[r][v] += x * row[v];
+      for (int v = 0; v < vectors; ++v) sums[r][v] = fma(x, row[v], sums[r][v]);
     }
     a += a_col;
     b += b_row;
@@ -230,10 +230,10 @@ TW_INLINE void store_tile(const typename Vec<T>::Raw (&sums)[rows][vectors], T* 
       T* out = c + v * lanes;
       V sum(sums[r][v]);
       if (v < vectors - 1 || whole) {
-        if (how == Store::accumulate) sum = sum + V(beta) * V::load(out);
+        if (how == Store::accumulate) sum = fma(V(beta), V::load(out), sum);
         how == Store::stream ? sum.stream(out) : sum.store(out);
       } else {
-        if (how == Store::accumulate) sum = sum + V(beta) * V::load(out, last);
+        if (how == Store::accumulate) sum = fma(V(beta), V::load(out, last), sum);
         how == Store::stream&& last == lanes ? sum.stream(out) : sum.store(out, last);
       }
     }

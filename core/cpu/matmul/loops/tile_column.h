@@ -30,7 +30,7 @@ TW_INLINE void add_chain(std::int64_t k, const T* a, std::int64_t a_row, std::in
       const T* const from = r < half ? a + r * a_row : lower + (r - half) * a_row;
       const typename V::Raw x = V(*from).v;
 #pragma GCC unroll 8
-      for (int v = 0; v < vectors; ++v) sums[r][v] += x * row[v];
+      for (int v = 0; v < vectors; ++v) sums[r][v] = fma(x, row[v], sums[r][v]);
     }
     a += a_col;
     lower += a_col;

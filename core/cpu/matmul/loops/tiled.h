@@ -12,9 +12,9 @@ inline constexpr std::int64_t kTiledBlock = 64;
 template <class T> inline void add_scaled_row(std::int64_t n, T x, const T* __restrict__ b,
                                               T* __restrict__ c, std::int64_t c_col) {
   if (c_col == 1) {
-    for (std::int64_t j = 0; j < n; ++j) c[j] += x * b[j];
+    for (std::int64_t j = 0; j < n; ++j) c[j] = fma(x, b[j], c[j]);
   } else {
-    for (std::int64_t j = 0; j < n; ++j) c[j * c_col] += x * b[j];
+    for (std::int64_t j = 0; j < n; ++j) c[j * c_col] = fma(x, b[j], c[j * c_col]);
   }
 }
 
