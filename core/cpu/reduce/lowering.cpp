@@ -134,7 +134,7 @@ constexpr char kHelp[] = "rows and columns, fixed blocks added pairwise";
 #define TW_REDUCTION(name, parameters, kinds, outcome, of_none, combination, ending, gradient, \
                      help)                                                                     \
   constexpr ReduceFinish finish_##name =                                                       \
-      is_input(formula::graphs_of(ReductionRow::name).finish, reduction_y)                             \
+      is_input(formula::graphs_of(ReductionRow::name).finish, reduction_y)                     \
           ? nullptr                                                                            \
           : +[](std::int64_t n, [[maybe_unused]] ReducedCount count, double* results) {        \
               for (std::int64_t i = 0; i < n; ++i) {                                           \

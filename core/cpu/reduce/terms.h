@@ -62,8 +62,8 @@ struct Itself {
 };
 template <class V> TW_INLINE ProductTerm<V> product_term(V a, V b) { return {a, b}; }
 template <ReduceOp op> struct Term;
-#define TW_COMBINATION(name, join, keeps, term, whole)                    \
-  template <> struct Term<ReduceOp::name> {                               \
+#define TW_COMBINATION(name, join, keeps, term, whole)                       \
+  template <> struct Term<ReduceOp::name> {                                  \
     template <class V> TW_INLINE auto operator()(V x) const { return term; } \
   };
 #include "core/problems/combinations.inc"

@@ -93,7 +93,8 @@ std::string settings_of(const Problem& p, int width) {
          flag("TW_IS_ARG", is_arg(op)) +
          (is_extremum(op) ? define("TW_REPLACES", join.replaces)
                           : define("TW_NEUTRAL", join.neutral) + define("TW_JOINED", join.joined)) +
-         (formula::is_input(finish, reduction_y) ? "" : define("TW_FINISH", text_of_finish(finish))) +
+         (formula::is_input(finish, reduction_y) ? ""
+                                                 : define("TW_FINISH", text_of_finish(finish))) +
          define("TW_WIDTH", std::to_string(width));
 }
 
@@ -163,7 +164,7 @@ void register_reduce_kernels() {
   add_kernel<Problem>(                                                                \
       #name, "a warp or a block a row, lanes where elements lie together",            \
       {.refuses = std::string_view(#parameters) == "terms" ? refuses_terms : nullptr, \
-       .set_up = set_up<ReductionRow::name>,                                              \
+       .set_up = set_up<ReductionRow::name>,                                          \
        .bind = bind,                                                                  \
        .run = run});
 #include "core/problems/reductions.inc"

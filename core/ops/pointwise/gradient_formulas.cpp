@@ -46,7 +46,9 @@ Tensor silu_slope(const Operand& x) {
 }
 Tensor tanh_softplus(const Operand& x) { return tanh(softplus(x, 1, 20)); }
 Tensor fma(const Operand& a, const Operand& b, const Operand& c) {
-  const auto of_complex = [](const Operand& x) { return x.is_tensor() && is_complex(x.tensor.dtype()); };
+  const auto of_complex = [](const Operand& x) {
+    return x.is_tensor() && is_complex(x.tensor.dtype());
+  };
   const bool is_row = !of_complex(a) && !of_complex(b) && !of_complex(c);
   return is_row ? multiply_add(a, b, c) : a * b + c;
 }

@@ -315,12 +315,12 @@ constexpr const formula::Graph& gradient_graph(ReductionRow row) {
       .signature = kSignatures[static_cast<int>(Parameters::parameters)],                          \
       .help = text TW_REDUCED                                                                      \
           TW_TYPES_##kinds TW_RESULT_##outcome TW_GIVEN_##parameters TW_OF_NONE_##of_none,         \
-      .flags = kFunction | (gradient_graph(ReductionRow::op).size() ? 0 : kConstant),                  \
+      .flags = kFunction | (gradient_graph(ReductionRow::op).size() ? 0 : kConstant),              \
       .rewrite = std::string_view(#op) == "nansum" ? rewrite_numbers : nullptr,                    \
       .infer = infer,                                                                              \
       .estimate = estimate_reduction,                                                              \
       .vjp = vjp,                                                                                  \
-      .reads = {reads_of(gradient_graph(ReductionRow::op))},                                           \
+      .reads = {reads_of(gradient_graph(ReductionRow::op))},                                       \
       .shapes = 1,                                                                                 \
       .row = &kRows[static_cast<int>(ReductionRow::op)]};
 #include "core/problems/reductions.inc"
