@@ -6,6 +6,7 @@ from cases.ops.updates import BEYOND_PYTORCH, FORMULAS
 
 import tilewright as tw
 from tilewright import nn, optim
+from tilewright.optim.fused import OF_ROW, FusedOptimizer
 
 STEPS = 6
 
@@ -73,6 +74,21 @@ def test_steps_follow_pytorch(name):
     ours = run_ours(lambda own: getattr(optim, kind)(own, lr=0.1, **settings))
     for got, want in zip(ours, params, strict=True):
         assert got == pytest.approx(want.tolist(), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rows", "named", "text"),
+    [
+        (("no_such_step",), "eps", "no step 'no_such_step'"),
+        (("adamax_step",), "eps", "adamax_step: no settings for beta1, beta2"),
+        (("average_step",), "eps", "no row has a default for eps"),
+    ],
+)
+def test_a_class_that_its_row_contradicts_is_refused(rows, named, text):
+    names = f"self, params, lr=1.0, {named}=OF_ROW, weight_decay=0.0, lr_decay=0.0, maximize=False"
+    init = eval(f"lambda {names}: None", {"OF_ROW": OF_ROW})
+    with pytest.raises((TypeError, ValueError), match=text):
+        type("Wrong", (FusedOptimizer,), {"rows": rows, "__init__": init})
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 15, 16, 17, 63, 1000, 100_003])

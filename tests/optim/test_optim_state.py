@@ -9,6 +9,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases.ops.updates import fused_optimizers
 
 import tilewright as tw
 from tilewright import optim
@@ -551,9 +552,7 @@ def test_state_follows_parameters_that_are_converted() -> None:
     """As if the state had been converted by hand, whichever of the parameters is."""
     rng = np.random.default_rng(2)
     grads = [[rng.normal(size=(3, 4)) for _ in range(3)] for _ in range(5)]
-    kinds = ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam"]
-    kinds += ["ASGD", "Rprop", "Lion"]
-    for kind, converted in ((kind, i) for kind in kinds for i in range(3)):
+    for kind, converted in ((kind, i) for kind in fused_optimizers() for i in range(3)):
         results = []
         for by_hand in (False, True):
             params = [tw.ones((3, 4)).requires_grad_() for _ in range(3)]

@@ -245,6 +245,7 @@ NOT_HERE = {
     "unit_rows",
     "unit_rows_loops",
     "distance",
+    "signum",
     "test_NAME",
     "nb_type",
     "setmaxnreg",

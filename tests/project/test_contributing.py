@@ -317,7 +317,7 @@ def run(
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=OPS)
 def test_an_op_touches_few_files(recipe: Recipe) -> None:
-    """A row or two and a record, or a class; else the op's file, its kernels' header, lists."""
+    """A row or two and a record, and an optimizer's class; else also kernels, and lists."""
     lists = {"core/ops/engine/ops.inc", "core/cpu/isa/families.inc"}
     rooms = {str(Path(path).parent) for path in recipe.files}
     if rooms == {"src/tilewright/optim"}:

@@ -27,6 +27,7 @@ def refusal(
 ) -> TypeError | ValueError:
     """The error of a refused call: `owner` is the class of a method, whose args have self."""
     parameters = _parameters(native)
+    others = _core._other_arguments(name, list(parameters))
     if owner is None:
         parameters.pop("self", None)
     elif not args or not isinstance(args[0], owner):
@@ -35,7 +36,7 @@ def refusal(
     else:
         del parameters["self"]
         args = args[1:]
-    fault = _count_fault(name, parameters, args, keywords)
+    fault = _count_fault(parameters, others, args, keywords)
     bound = _bound(parameters, args, keywords)
     if fault is None:
         fault = _type_fault(parameters, bound)
@@ -106,15 +107,15 @@ def _python_text(annotation: Any) -> str:
 
 
 def _count_fault(
-    name: str,
     parameters: Mapping[str, _Parameter],
+    others: Iterable[str],
     args: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> str | None:
     named = [p.name for p in parameters.values() if _takes_keyword(p)]
     for keyword in keywords:
         if keyword not in named:
-            return _unexpected(keyword, named, _core._other_arguments(name, list(parameters)))
+            return _unexpected(keyword, named, others)
     positional = [
         p.name
         for p in parameters.values()

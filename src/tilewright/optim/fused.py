@@ -35,11 +35,12 @@ _NAMES_IN_ROWS = {"decoupled_weight_decay": "decoupled"}
 class Row:
     """A row, as optimisers with these settings read it."""
 
-    def __init__(self, name: str, settings: Iterable[str]) -> None:
+    def __init__(self, name: str, settings: Iterable[str], adjusted: Iterable[str]) -> None:
         row = tw._core._update_row(name)
+        self.name = name
         self.states = tuple(state.removesuffix("s") for state in row["states"])
         self.defaults: dict[str, Any] = row["settings"]
-        self.step = _with_settings(getattr(tw._core, name), self, settings)
+        self.step = _with_settings(self, {*settings} - {*adjusted}, {*adjusted})
 
     def default(self, setting: str) -> Any:
         """None where the row has none."""
@@ -48,11 +49,11 @@ class Row:
         return self.defaults.get(_NAMES_IN_ROWS.get(setting, setting))
 
 
-def _with_settings(op: Any, row: Row, settings: Iterable[str]) -> Callable[..., None]:
+def _with_settings(row: Row, settings: set[str], adjusted: set[str]) -> Callable[..., None]:
     """A function of group, step, parameters, gradients and states by name that calls the op.
 
-    It is the call that one would write by hand, and as fast. Settings of the row that are not those
-    of the group are arguments, with the row's defaults.
+    It is the call that one would write by hand, and as fast. Settings in `adjusted` are arguments.
+    Raises TypeError where the row has others that are not those of the group.
     """
     given: dict[str, str] = {}
     for setting in settings:
@@ -60,14 +61,16 @@ def _with_settings(op: Any, row: Row, settings: Iterable[str]) -> Callable[..., 
         given |= {
             part: f"group[{setting!r}][{i}]" for i, part in enumerate(_PARTS.get(setting, ()))
         }
+    if missing := row.defaults.keys() - given.keys() - adjusted:
+        raise TypeError(f"{row.name}: no settings for {', '.join(sorted(missing))}")
     states = "".join(f", state[{name!r}]" for name in row.states)
-    defaults = {"lr": None, **row.defaults}
-    others = "".join(f", {own}={defaults[own]!r}" for own in defaults if own not in given)
-    passed = "".join(f", {own}={given.get(own, own)}" for own in defaults)
+    own = ["lr", *row.defaults]
+    arguments = "".join(f", {name}" for name in own if name in adjusted)
+    passed = "".join(f", {name}={given.get(name, name)}" for name in own)
     call: Callable[..., None] = eval(
-        f"lambda group, step, params, grads, state{others}: "
+        f"lambda group, step, params, grads, state{arguments}: "
         f"op(params, grads{states}, step=step{passed})",
-        {"op": op},
+        {"op": getattr(tw._core, row.name)},
     )
     return call
 
@@ -83,7 +86,9 @@ class FusedOptimizer(Optimizer):
 
     rows: tuple[str, ...] = ()  # the first one where no setting asks for another
     signed: tuple[str, ...] = ()
-    adjusted: tuple[str, ...] = ()  # settings that `update` passes to the step itself
+    adjusted: tuple[
+        str, ...
+    ] = ()  # what `update` passes to the step itself, not as it is in the group
     _rows: tuple[Row, ...]
     _kinds: dict[str, type]
 
@@ -92,8 +97,7 @@ class FusedOptimizer(Optimizer):
         own = vars(cls)
         if "rows" in own:
             names = _settings_of(cls.__init__)
-            passed = [name for name in names if name not in cls.adjusted]
-            cls._rows = tuple(Row(name, passed) for name in cls.rows)
+            cls._rows = tuple(Row(name, names, cls.adjusted) for name in cls.rows)
         if isinstance(init := own.get("__init__"), FunctionType):
             _fill_defaults(init, cls._rows)
         if "rows" in own:
@@ -152,7 +156,10 @@ def _fill_defaults(init: Any, rows: tuple[Row, ...]) -> None:
     def filled(name: str, value: Any) -> Any:
         if value is not OF_ROW:
             return value
-        return next(d for row in rows if (d := row.default(name)) is not None)
+        found = [default for row in rows if (default := row.default(name)) is not None]
+        if not found:
+            raise TypeError(f"{init.__qualname__}: no row has a default for {name}")
+        return found[0]
 
     values = {name: filled(name, value) for name, value in _defaults_of(init).items()}
     by_name = init.__kwdefaults__ or {}

@@ -31,6 +31,7 @@ class NAdam(FusedOptimizer):
 
     rows = ("nadam_step",)
     numbers = ("mu_product",)
+    adjusted = ("mu_product",)
 
     def __init__(
         self,

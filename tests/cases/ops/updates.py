@@ -2,6 +2,9 @@
 
 import math
 
+from tilewright import optim
+from tilewright.optim.fused import FusedOptimizer
+
 OPS = {
     "sgd_step": (0, {}),
     "momentum_step": (1, {"momentum": 0.9}),
@@ -117,3 +120,13 @@ FORMULAS = {
     "lion": ("Lion", {"weight_decay": 0.05}, lambda *a: lion(*a, decay=0.05)),
 }
 BEYOND_PYTORCH = ("AdaBelief", "Lion")
+
+
+def fused_optimizers() -> list[str]:
+    """Names of the classes whose steps are ops."""
+    values = {name: getattr(optim, name) for name in optim.__all__}
+    return [
+        name
+        for name, value in values.items()
+        if isinstance(value, type) and issubclass(value, FusedOptimizer)
+    ]
