@@ -516,6 +516,107 @@ TW_TEST(quota_pool_in_flight_a_forked_child_has_what_leaves_and_fetches_what_arr
   for (int i = 0; i < 6; ++i) scene.check(i);
 }
 
+namespace {
+
+// Below a pool: blocks of another pool, as pinned memory is below a GPU's.
+class TierOfPool final : public SpillTier {
+ public:
+  TierOfPool(QuotaPool& pool, Disk& gate) : pool_(pool), gate_(gate) {}
+  std::uint64_t write(const void* from, std::size_t bytes) override {
+    Block* const block = pool_.allocate(bytes);
+    pool_.use(*block);
+    std::memcpy(block->data, from, bytes);
+    pool_.unpin(*block);
+    blocks.push_back(block);
+    return reinterpret_cast<std::uint64_t>(block);
+  }
+  void read(std::uint64_t number, void* to, std::size_t bytes) const override {
+    gate_.pass(Disk::read);
+    Block& block = *reinterpret_cast<Block*>(number);
+    pool_.use(block);
+    std::memcpy(to, block.data, bytes);
+    pool_.unpin(block);
+  }
+  void remove(std::uint64_t number) const noexcept override {
+    pool_.release(reinterpret_cast<Block*>(number));
+  }
+  bool is_own() const override { return true; }
+  const std::string& path() const override { return path_; }
+
+  std::vector<Block*> blocks;  // as they were written
+
+ private:
+  QuotaPool& pool_;
+  Disk& gate_;
+  const std::string path_;
+};
+class MemoryOverPool final : public PoolMemory {
+ public:
+  MemoryOverPool(std::int64_t limit, std::shared_ptr<SpillTier> tier)
+      : heap_(limit, ""), tier_(std::move(tier)) {}
+  std::int64_t charged(std::size_t bytes) const override { return heap_.charged(bytes); }
+  Piece allocate(std::size_t bytes) override { return heap_.allocate(bytes); }
+  void release(const Piece& piece, std::size_t bytes) noexcept override {
+    heap_.release(piece, bytes);
+  }
+  PoolStats stats() override { return heap_.stats(); }
+  void reset_peaks() override { heap_.reset_peaks(); }
+  std::int64_t trim() override { return heap_.trim(); }
+  std::shared_ptr<SpillTier> make_tier() override { return tier_; }
+
+ private:
+  HeapMemory heap_;
+  const std::shared_ptr<SpillTier> tier_;
+};
+
+}  // namespace
+
+// One thread reads ahead for all pools. What it reads for one may be what another has asked it to
+// read next.
+TW_TEST(quota_pool_in_flight_a_pool_above_another_does_not_wait_for_its_own_thread) {
+  Scene below(4.5, 0);
+  Disk gate;
+  const auto tier = std::make_shared<TierOfPool>(*below.pool, gate);
+  constexpr auto kQuota = static_cast<std::int64_t>(4.5 * kMiB);
+  const auto above = QuotaPool::create(kQuota, true, std::make_unique<MemoryOverPool>(kQuota, tier),
+                                       make_ledger(kQuota, true));
+  std::vector<Block*> blocks;
+  const auto use = [&](QuotaPool& pool, Block* block, bool fills, int value) {
+    pool.use(*block);
+    auto* const bytes = static_cast<unsigned char*>(block->data);
+    if (fills) std::memset(bytes, value, kMiB);
+    CHECK_EQ(int{bytes[kMiB - 1]}, value);
+    pool.unpin(*block);
+  };
+  for (int i = 0; i < 8; ++i) {
+    blocks.push_back(above->allocate(kMiB));
+    use(*above, blocks.back(), true, i);
+  }
+  // Below, those of 0 and 1 leave, then two others.
+  for (const std::size_t kept : {2, 3}) below.pool->pin(*tier->blocks[kept]);
+  std::vector<Block*> others;
+  for (int i = 0; i < 4; ++i) {
+    others.push_back(below.pool->allocate(kMiB));
+    use(*below.pool, others.back(), true, 100 + i);
+  }
+  for (const std::size_t kept : {2, 3}) below.pool->unpin(*tier->blocks[kept]);
+  for (const std::size_t i : {2, 3}) below.pool->release(others[i]);
+  for (const std::size_t i : {4, 5, 6, 7}) above->release(blocks[i]);
+  // The thread is about to read 1 from below, and has been asked for the same there.
+  gate.hold(Disk::read, 2);
+  use(*above, blocks[3], false, 3);
+  use(*above, blocks[2], false, 2);
+  gate.wait_for(Disk::read, 1);
+  use(*below.pool, others[1], false, 101);
+  use(*below.pool, others[0], false, 100);
+  gate.let_go(Disk::read);
+  use(*above, blocks[1], false, 1);
+  use(*above, blocks[0], false, 0);
+  CHECK(above->foreseen() >= 1);
+  for (const std::size_t i : {0, 1, 2, 3}) above->release(blocks[i]);
+  for (const std::size_t i : {0, 1}) below.pool->release(others[i]);
+}
+
 // A call that is known by its shapes waits for an operand; what it goes on with stays, although
 // others make hundreds of calls meanwhile, each of which would be kept in place of another one.
 TW_TEST(quota_pool_in_flight_a_short_call_may_wait_for_its_operand) {

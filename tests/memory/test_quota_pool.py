@@ -403,6 +403,31 @@ def test_pressure_calls_before_anything_is_spilled(tmp_path):
     assert told == [3 * MIB, 3 * MIB]
 
 
+def test_what_a_pressure_call_computes_changes_no_other_call():
+    x, row, two = tw.ones((64, 4)), tw.ones((4,)), tw.ones((2,))
+    for _ in range(3):
+        x + row  # known by its shapes from now on
+    pool = tw.memory.Pool(quota_bytes=MIB)
+    told = []
+
+    def compute(live_bytes: int) -> None:
+        if told:
+            return  # what is computed here meets pressure as well
+        told.append(live_bytes)
+        for n in range(1, 2000):
+            tw.ones((n, 2)) * two
+
+    pool.on_pressure(4608 / MIB, compute)  # between the two blocks
+    with pool:
+        kept = tw.zeros((4096,), dtype=tw.uint8)
+        assert told == []
+        y = x + row
+    assert told
+    assert y.shape == (64, 4)
+    assert (y.numpy() == 2).all()
+    del kept
+
+
 def test_pressure_is_checked():
     with pytest.raises(ValueError, match="no pressure"):
         Pool().on_pressure(0.5, print)
