@@ -588,8 +588,7 @@ static void reduce_in_range(const ReduceProblem& p) {
 
 void reduce(const ReduceProblem& p) {
   reduce_in_range(p);
-  if (combination_of(p.op).keeps == ReduceKeeps::range && p.finish && p.in == DType::float64 &&
-      p.out == p.in)
+  if (p.op == ReduceOp::squares && p.finish && p.in == DType::float64 && p.out == p.in)
     find_lost_norms(p);
 }
 
