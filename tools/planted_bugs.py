@@ -62,7 +62,7 @@ BUGS = (
     ),
     Bug(
         "a wrong gradient",
-        "tanh(x),          g * (1 - y * y),",
+        "tanh(x),          g * fma(-y, y, 1),",
         "tanh(x),          g * (1 - y),",
         f"{RECORDS} -k tanh",
     ),
@@ -119,9 +119,21 @@ BUGS = (
     ),
     Bug(
         "an optimizer's wrong formula",
-        "p -= f[5] * s1 / (sqrt(s2) * f[6] + f[7]); })\n\nTW_UPDATE(amsgrad",
-        "p -= f[5] * s1 / (sqrt(s2 + f[7]) * f[6]); })\n\nTW_UPDATE(amsgrad",
+        "-(f[5] * s1 / fma(sqrt(s2), f[6], f[7]))); })\n\nTW_UPDATE(amsgrad",
+        "-(f[5] * s1 / (sqrt(s2 + f[7]) * f[6]))); })\n\nTW_UPDATE(amsgrad",
         "tests/optim/test_steps.py tests/optim/test_optim.py",
+    ),
+    Bug(
+        "a dropped fma",
+        "return (Raw)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);",
+        "return a * b + c;",
+        f"{LAWS}/test_fused_products.py",
+    ),
+    Bug(
+        "a swapped fma",
+        "s1 = fma(f[3], g, weighted(f[2], s1)); p = fma(f[0], -s1, p); })",
+        "s1 = fma(f[2], s1, f[3] * g); p = fma(f[0], -s1, p); })",
+        f"{LAWS}/test_fused_products.py",
     ),
     Bug(
         "a schedule one epoch early",
