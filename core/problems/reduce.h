@@ -22,12 +22,21 @@ enum class ReduceKeeps : std::uint8_t { value, position, range };
 struct ReduceCombination {
   ReduceJoin join;
   ReduceKeeps keeps;
-  const char* term;
   ReduceOp whole;
+  const char* term;
+  constexpr bool is_logic() const { return join == ReduceJoin::either || join == ReduceJoin::both; }
+  constexpr bool is_additive() const {
+    return join == ReduceJoin::sum || join == ReduceJoin::product;
+  }
+  constexpr bool is_arg() const { return keeps == ReduceKeeps::position; }
+  constexpr bool takes_larger() const {
+    return join == ReduceJoin::largest || join == ReduceJoin::either;
+  }
+  constexpr bool is_of_elements() const { return term[0] == 'x' && !term[1]; }
 };
 inline constexpr ReduceCombination kReduceCombinations[] = {
 #define TW_COMBINATION(name, join, keeps, term, whole) \
-  {ReduceJoin::join, ReduceKeeps::keeps, #term, ReduceOp::whole},
+  {ReduceJoin::join, ReduceKeeps::keeps, ReduceOp::whole, #term},
 #include "core/problems/combinations.inc"
 };
 inline constexpr int kReduceOps = sizeof kReduceCombinations / sizeof *kReduceCombinations;
@@ -36,33 +45,42 @@ constexpr const ReduceCombination& combination_of(ReduceOp op) {
 }
 constexpr ReduceJoin join_of(ReduceOp op) { return combination_of(op).join; }
 
+// Whether a row holds something, by comparing with those that do: small calls ask often.
+template <bool (ReduceCombination::*holds)() const, int row = 0>
+[[gnu::always_inline]] constexpr bool is_where(ReduceOp op) {
+  if constexpr (row == kReduceOps) {
+    return false;
+  } else {
+    constexpr bool does = (kReduceCombinations[row].*holds)();
+    return (does && op == static_cast<ReduceOp>(row)) || is_where<holds, row + 1>(op);
+  }
+}
 // Of bools, whether elements are not 0.
-constexpr bool is_logic(ReduceOp op) {
-  return join_of(op) == ReduceJoin::either || join_of(op) == ReduceJoin::both;
-}
-constexpr bool is_additive(ReduceOp op) {
-  return join_of(op) == ReduceJoin::sum || join_of(op) == ReduceJoin::product;
-}
+constexpr bool is_logic(ReduceOp op) { return is_where<&ReduceCombination::is_logic>(op); }
+constexpr bool is_additive(ReduceOp op) { return is_where<&ReduceCombination::is_additive>(op); }
 // Whether an element stays: the largest or smallest, or where it is.
 constexpr bool is_extremum(ReduceOp op) { return !is_logic(op) && !is_additive(op); }
-constexpr bool is_arg(ReduceOp op) { return combination_of(op).keeps == ReduceKeeps::position; }
-// As they are.
-constexpr bool is_of_elements(ReduceOp op) {
-  const char* const term = combination_of(op).term;
-  return term[0] == 'x' && !term[1];
-}
+constexpr bool is_arg(ReduceOp op) { return is_where<&ReduceCombination::is_arg>(op); }
 // Larger ones are before others: true before false.
-constexpr bool takes_larger(ReduceOp op) {
-  return join_of(op) == ReduceJoin::largest || join_of(op) == ReduceJoin::either;
-}
+constexpr bool takes_larger(ReduceOp op) { return is_where<&ReduceCombination::takes_larger>(op); }
+// As they are.
+constexpr bool is_of_elements(ReduceOp op) { return combination_of(op).is_of_elements(); }
+
 // What partial results are joined by: the combination of elements as they are.
-constexpr ReduceOp joining(ReduceOp op) {
-  for (int i = 0; i < kReduceOps; ++i) {
-    const auto other = static_cast<ReduceOp>(i);
-    if (join_of(other) == join_of(op) && !is_arg(other) && is_of_elements(other)) return other;
-  }
-  return op;
-}
+struct JoiningOps {
+  ReduceOp of[kReduceOps];
+};
+inline constexpr JoiningOps kJoiningOps = [] {
+  JoiningOps joining = {};
+  for (int i = 0; i < kReduceOps; ++i)
+    for (int k = kReduceOps - 1; k >= 0; --k) {
+      const ReduceCombination& other = kReduceCombinations[k];
+      if (other.join == kReduceCombinations[i].join && !other.is_arg() && other.is_of_elements())
+        joining.of[i] = static_cast<ReduceOp>(k);
+    }
+  return joining;
+}();
+constexpr ReduceOp joining(ReduceOp op) { return kJoiningOps.of[static_cast<int>(op)]; }
 
 // How many elements are combined. Several divisions take the time of a pass over memory: a product
 // is exact where the count is a power of two, and as good where results are rounded once more.

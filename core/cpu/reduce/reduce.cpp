@@ -576,7 +576,7 @@ template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
 }  // namespace
 
 static void reduce_in_range(const ReduceProblem& p) {
-  if (find_position_across(p)) return;
+  if (is_arg(p.op) && find_position_across(p)) return;
   if (p.in == p.out && p.in == DType::float32 && reduce_run<float>(p, ReduceType::f32)) return;
   if (p.in == p.out && p.in == DType::float64 && reduce_run<double>(p, ReduceType::f64)) return;
   if (is_complex(p.in) && p.op == ReduceOp::prod) return complex_product(p);
@@ -590,8 +590,7 @@ static void reduce_in_range(const ReduceProblem& p) {
 
 void reduce(const ReduceProblem& p) {
   reduce_in_range(p);
-  if (combination_of(p.op).keeps == ReduceKeeps::range && p.finish && p.in == DType::float64 &&
-      p.out == p.in)
+  if (p.op == ReduceOp::squares && p.finish && p.in == DType::float64 && p.out == p.in)
     find_lost_norms(p);
 }
 
