@@ -45,15 +45,15 @@ constexpr const ReduceCombination& combination_of(ReduceOp op) {
 }
 constexpr ReduceJoin join_of(ReduceOp op) { return combination_of(op).join; }
 
-// Some of the combinations, a bit each: small calls ask often, and read no table.
-template <bool (ReduceCombination::*holds)() const> inline constexpr std::uint32_t kOpsWhere = [] {
-  std::uint32_t set = 0;
-  for (int i = 0; i < kReduceOps; ++i)
-    set |= static_cast<std::uint32_t>((kReduceCombinations[i].*holds)()) << i;
-  return set;
-}();
-template <bool (ReduceCombination::*holds)() const> constexpr bool is_where(ReduceOp op) {
-  return kOpsWhere<holds> >> static_cast<int>(op) & 1;
+// Whether a row holds something, by comparing with those that do: small calls ask often.
+template <bool (ReduceCombination::*holds)() const, int row = 0>
+[[gnu::always_inline]] constexpr bool is_where(ReduceOp op) {
+  if constexpr (row == kReduceOps) {
+    return false;
+  } else {
+    constexpr bool does = (kReduceCombinations[row].*holds)();
+    return (does && op == static_cast<ReduceOp>(row)) || is_where<holds, row + 1>(op);
+  }
 }
 // Of bools, whether elements are not 0.
 constexpr bool is_logic(ReduceOp op) { return is_where<&ReduceCombination::is_logic>(op); }

@@ -112,7 +112,7 @@ constexpr int64_t kLeastRow = thresholds::kNarrow;
 }  // namespace
 
 bool find_position_across(const ReduceProblem& p) {
-  if (!is_arg(p.op) || p.kept.product() != 1 || is_complex(p.in)) return false;
+  if (p.kept.product() != 1 || is_complex(p.in)) return false;
   const int rank = p.reduced.rank(), dense = densest_axis(p.reduced, p.reduced_strides);
   if (rank < 2 || dense < 0 || dense == rank - 1 || p.reduced[dense] < kLeastRow) return false;
   if (p.reduced.product() == 0) return false;

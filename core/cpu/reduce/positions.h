@@ -8,7 +8,8 @@ template <class T> bool replaces(ReduceOp op, T later, T best) {
   if (later != later) return best == best;
   return takes_larger(op) ? later > best : later < best;
 }
-// The one position over axes that memory lies across; false where the general way takes it.
+// Of argmax and argmin: the one position over axes that memory lies across. False where the general
+// way takes it.
 bool find_position_across(const ReduceProblem& p);
 
 }  // namespace tw

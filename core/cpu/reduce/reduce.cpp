@@ -574,7 +574,7 @@ template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
 }  // namespace
 
 static void reduce_in_range(const ReduceProblem& p) {
-  if (find_position_across(p)) return;
+  if (is_arg(p.op) && find_position_across(p)) return;
   if (p.in == p.out && p.in == DType::float32 && reduce_run<float>(p, ReduceType::f32)) return;
   if (p.in == p.out && p.in == DType::float64 && reduce_run<double>(p, ReduceType::f64)) return;
   if (is_complex(p.in) && p.op == ReduceOp::prod) return complex_product(p);
