@@ -359,9 +359,10 @@ void QuotaPool::bring_back(Lock& lock, Managed& block) {
 
 // ---- leaving ----
 
-// Makes a block leave, where it still may. Whether the lock was free meanwhile.
+// Makes a block leave, where it still may: it was listed before the lock was free, and may be
+// another one by now. Whether the lock was free meanwhile.
 bool QuotaPool::leave(Lock& lock, Managed& block) {
-  if (block.pins) return false;
+  if (block.pins || !may_leave(block)) return false;
   if (block.residence == Residence::copied) {
     ++left_ahead_;
     leave_memory(block, position_for_events());
@@ -468,7 +469,7 @@ void QuotaPool::copy_ahead(Lock& lock, Managed& made) {
   const Awaited awaited(*this, made);
   for (LedgerEntry* entry : ledger_->cold()) {
     Managed& block = static_cast<Managed&>(*entry);
-    if (block.residence != Residence::resident || block.pins) continue;
+    if (block.residence != Residence::resident || block.pins || !may_leave(block)) continue;
     if (ahead_bytes_ >= part || !tier_->is_own() || !tier_->has_room(block.asked())) return;
     try {
       copy_out(lock, block, Residence::copied);

@@ -481,6 +481,25 @@ TW_TEST(quota_pool_in_flight_room_that_a_block_leaves_is_waited_for) {
   for (Block* block : {first, second}) scene.pool->release(block);
 }
 
+// What is to leave is listed; when its turn comes, the record may be of another block.
+TW_TEST(quota_pool_in_flight_a_record_that_serves_anew_does_not_leave_for_its_last_block) {
+  Scene scene(4.5, 4);
+  scene.disk.hold(Disk::write);
+  Block* made = nullptr;
+  std::thread writer([&] { made = scene.pool->allocate(kMiB * 26 / 10); });  // 0, 1 and 2 leave
+  scene.disk.wait_for(Disk::write, 1);
+  scene.drop(1);
+  Block* const small = scene.pool->allocate(1000);
+  CHECK(!scene.pool->use(*small));  // blocks of this size never leave
+  std::memset(small->data, 77, 1000);
+  scene.disk.let_go(Disk::write);
+  writer.join();
+  CHECK(small->data && static_cast<const char*>(small->data)[999] == 77);
+  CHECK_EQ(scene.pool->figures().spills, 2);
+  for (Block* block : {made, small}) scene.pool->release(block);
+  for (const int left : {0, 2, 3}) scene.check(left);
+}
+
 TW_TEST(quota_pool_in_flight_a_forked_child_has_what_leaves_and_fetches_what_arrives_anew) {
   Scene scene(4.5, 6);  // 0 and 1 left
   scene.disk.hold(Disk::read);

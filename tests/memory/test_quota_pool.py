@@ -529,3 +529,47 @@ def test_a_pool_whose_ledger_decides_otherwise_than_the_reference_says_so(tmp_pa
     """
     done = run(code, str(tmp_path), env={**os.environ, "TILEWRIGHT_NATIVE_RUNTIME": "0"})
     assert "differ in make_room" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("native", ["1", "0"])
+def test_threads_share_a_pool_for_blocks_of_all_sizes(native, tmp_path):
+    """Small blocks, large ones and gradients; each thread drives out what others use."""
+    code = """
+        import random, sys, threading
+        import tilewright as tw
+        pool = tw.memory.Pool(quota_bytes=6 << 20, spill_dir=sys.argv[1])
+        errors = []
+
+        def work(k):
+            pick = random.Random(k)
+            try:
+                with pool:
+                    for _ in range(60):
+                        n = pick.choice([20000, 40000, 100])
+                        xs = [tw.full((n,), float(i + k)) for i in range(8)]
+                        w = tw.ones((n,)).requires_grad_()
+                        try:
+                            for i in pick.sample(range(8), 8):
+                                y = xs[i] * 2 + tw.zeros((1,))
+                                assert float(y[0]) == float(y[-1]) == 2 * (i + k)
+                            ((w * xs[3]).sum() + (w * w).sum()).backward()
+                            assert float(w.grad[5]) == 3 + k + 2
+                            m = tw.full((100, n // 100), 3.0) + tw.ones((n // 100,))
+                            assert m.shape == (100, n // 100) and float(m.sum()) == 4 * m.numel()
+                        except MemoryError:  # the others have the rest of the quota
+                            pass
+                        if pick.random() < 0.1:
+                            pool.spill(), pool.stats(), pool.trim()
+            except BaseException as error:
+                errors.append(repr(error))
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        stats = pool.stats()
+        print(errors, stats["live_bytes"], stats["spilled_bytes"], stats["spills"] > 50)
+    """
+    done = run(code, str(tmp_path), env={**os.environ, "TILEWRIGHT_NATIVE_RUNTIME": native})
+    assert done.stdout.split() == ["[]", "0", "0", "True"], (done.stdout, done.stderr)
