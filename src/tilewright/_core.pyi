@@ -1928,6 +1928,10 @@ class Tensor:
         axis: _Int | Sequence[_Int] | None=None,
         keepdims: _Bool=False,
         dtype: _DTypeLike | None=None,
+        *,
+        dim: _Int | Sequence[_Int] | None=...,
+        dims: _Int | Sequence[_Int] | None=...,
+        keepdim: _Bool=...,
     ) -> Tensor:
         """How many elements are not 0, over all or some axes; NaN is not. Source: ..."""
     def l1_loss(self, target: Tensor, reduction: str='mean') -> Tensor:
@@ -6112,6 +6116,29 @@ def kthvalue(
     dims: int=...,
     keepdim: _Bool=...,
 ) -> ValuesAndIndices: ...
+@overload
+def l0_norm(
+    x: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor:
+    """How many elements are not 0, over all or some axes; NaN is not. Source: ..."""
+@overload
+def l0_norm(
+    input: Tensor,
+    axis: int | Sequence[int] | None=None,
+    keepdims: _Bool=False,
+    dtype: _DTypeLike | None=None,
+    *,
+    dim: int | Sequence[int] | None=...,
+    dims: int | Sequence[int] | None=...,
+    keepdim: _Bool=...,
+) -> Tensor: ...
 def l1_loss(input: Tensor, target: Tensor, reduction: str='mean') -> Tensor:
     """Absolute differences, averaged by default; shapes must be equal. Shapes: input ..."""
 @overload
