@@ -177,11 +177,15 @@ TW_INLINE Raw fma(Raw a, Raw b, Raw c) {
       return (Raw)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
     else if constexpr (sizeof a == 16)
       return (Raw)_mm_fmadd_pd((__m128d)a, (__m128d)b, (__m128d)c);
+    else
+      static_assert(sizeof a == 0, "no FMA of this width");
 #elif defined(__ARM_NEON)
     if constexpr (sizeof a == 16 && single)
       return (Raw)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
     else if constexpr (sizeof a == 16)
       return (Raw)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
+    else
+      static_assert(sizeof a == 0, "no FMA of this width");
 #endif
   }
 }
