@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -201,6 +203,33 @@ class TestQuota:
                 del x
         assert seen == [2.0 * i for i in range(10)]
         assert pool.stats()["foreseen"] > 0
+
+    def test_threads_drive_out_each_others_blocks(self, tmp_path):
+        pool = tw.memory.Pool(10 * 65536, device="cuda", spill_dir=tmp_path, host_bytes=2 * 65536)
+        errors: list[BaseException] = []
+
+        def work(k: int) -> None:
+            pick = random.Random(k)
+            try:
+                with pool:
+                    for _ in range(12):
+                        n = pick.choice([SIDE * SIDE, SIDE * SIDE, 100])
+                        xs = [tw.full((n,), float(i + k), device="cuda") for i in range(6)]
+                        for i in (*pick.sample(range(6), 6), *reversed(range(6))):
+                            seen = here(xs[i] * 2)
+                            assert seen[0] == seen[-1] == 2 * (i + k)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert errors == []
+        stats = pool.stats()
+        assert stats["spills"] > 50
+        assert (stats["live_bytes"], stats["host_bytes"], stats["file_bytes"]) == (0, 0, 0)
 
     def test_what_fits_nowhere_is_refused_with_figures(self):
         pool = tw.memory.Pool(2 * 65536, False, device="cuda", host_bytes=65536)

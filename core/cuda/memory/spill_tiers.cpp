@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <mutex>
 #include <utility>
 
@@ -53,9 +54,12 @@ class PinnedTier final : public SpillTier {
                                 make_ledger(below.quota_bytes, !below.spill_parent.empty()))) {}
 
   std::uint64_t write(const void* from, std::size_t bytes) override {
+    const Turn turn(*this);
     Block* const block = room_for(bytes);
     try {
-      copy(*block, *gpu_.download, "download", address_of(block->data), address_of(from), bytes);
+      in_place(*block, [&] {
+        copy(*block, *gpu_.download, "download", address_of(block->data), address_of(from), bytes);
+      });
     } catch (...) {
       host_->release(block);
       throw;
@@ -68,15 +72,11 @@ class PinnedTier final : public SpillTier {
     return quota < 0 || host_->figures().live_bytes + charged <= quota;
   }
   void read(std::uint64_t number, void* to, std::size_t bytes) const override {
+    const Turn turn(*this);
     Block& block = *reinterpret_cast<Block*>(number);
-    const bool held = host_->use(block);
-    try {
+    in_place(block, [&] {
       copy(block, *gpu_.upload, "upload", address_of(to), address_of(block.data), bytes);
-    } catch (...) {
-      if (held) host_->unpin(block);
-      throw;
-    }
-    if (held) host_->unpin(block);
+    });
   }
   void remove(std::uint64_t number) const noexcept override {
     host_->release(reinterpret_cast<Block*>(number));
@@ -91,11 +91,60 @@ class PinnedTier final : public SpillTier {
  private:
   Block* room_for(std::size_t bytes) {
     try {
-      return host_->allocate(bytes);
+      return with_room([&] { return host_->allocate(bytes); });
     } catch (const Error& error) {
       fail(error.kind, "pool on device '", gpu_.name,
            "': no room below it in host memory: ", error.what());
     }
+  }
+  // A thread that copies, from before it asks for room until its block may leave again.
+  class Turn {
+   public:
+    explicit Turn(const PinnedTier& tier) : tier_(tier) {
+      const std::lock_guard lock(tier.mutex_);
+      ++tier.at_work_;
+    }
+    ~Turn() {
+      const std::lock_guard lock(tier_.mutex_);
+      --tier_.at_work_;
+      ++tier_.ended_;
+      tier_.turn_ended_.notify_all();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    const PinnedTier& tier_;
+  };
+  // f() asks the host's memory for room. Where blocks of other threads at work are in the way, it
+  // waits for one of them.
+  template <class F> auto with_room(F&& f) const -> decltype(f()) {
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      const std::uint64_t before = ended_;
+      lock.unlock();
+      try {
+        return f();
+      } catch (const Error& error) {
+        if (error.kind != ErrorKind::memory) throw;
+        lock.lock();
+        if (at_work_ == 1 && ended_ == before) throw;
+        --at_work_;
+        turn_ended_.wait(lock, [&] { return ended_ != before; });
+        ++at_work_;
+      }
+    }
+  }
+  // While f() runs, no other thread drives the block out.
+  template <class F> void in_place(Block& block, F&& f) const {
+    const bool held = with_room([&] { return host_->use(block); });
+    try {
+      f();
+    } catch (...) {
+      if (held) host_->unpin(block);
+      throw;
+    }
+    if (held) host_->unpin(block);
   }
   void copy(Block& block, GpuStream& stream, const char* direction, Address to, Address from,
             std::size_t bytes) const {
@@ -113,6 +162,10 @@ class PinnedTier final : public SpillTier {
   const std::shared_ptr<QuotaPool> host_;
   const pid_t owner_ = getpid();
   mutable std::string folder_;
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::condition_variable turn_ended_;
+  mutable int at_work_ = 0;
+  mutable std::uint64_t ended_ = 0;  // turns
 };
 
 // ---- the GPU's memory, above pinned memory ----
