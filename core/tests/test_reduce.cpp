@@ -32,6 +32,7 @@ bool beats(ReduceOp op, double x, double best) {
 }
 // By the table's formulas, which the tests of Python hold against NumPy.
 double where(bool c, double a, double b) { return c ? a : b; }
+double product_term(double a, double b) { return a * b; }
 double term_of(ReduceOp op, double x) {
   using std::abs;
   switch (op) {
