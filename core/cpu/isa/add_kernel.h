@@ -4,7 +4,7 @@
 
 namespace tw {
 
-// Named "vector", unless it says another name.
+// Named as the only kernels of this device are, unless it says another name.
 template <class Problem>
 Lowering& add_kernel(const char* op, const char* help, const OneKernel& one) {
   return add_one_kernel<Problem>(KernelSet::cpu, op, help, one);

@@ -331,6 +331,7 @@ ROWS = (
         derivatives=binary(
             (lambda a, b: sigmoid(b), lambda a, b: a * bell(b)),
             (zero, lambda a, b: bell(b), lambda a, b: a * bell(b) * (sigmoid(-b) - sigmoid(b))),
+            absolute=lambda a, b: 1 + np.abs(a),  # of the slope's slope, which vanishes at 0
         ),
     ),
     make(
