@@ -317,6 +317,11 @@ LADDER_FILES = {
     "core/cuda/matmul/matmul.cpp",
     "core/cuda/convolution/convolution.cpp",
 }
+
+# Tests, and units of values, such as "rows".
+NO_KERNELS = {"tests", "thresholds.inc"}
+
+
 def test_names_of_kernels_are_in_their_records_alone() -> None:
     """As a whole string: help and comments may speak of them."""
     names = "|".join({name for kernels in CHOICES.values() for name in kernels})
