@@ -174,6 +174,7 @@ struct Scene {
     if (pool) {
       for (Block* block : blocks)
         if (block) pool->release(block);
+      wait_until([this] { return pool->figures().live_bytes == 0; });
       CHECK_EQ(pool->figures().live_bytes, 0);
       CHECK_EQ(pool->figures().spilled_bytes, 0);
       CHECK_EQ(pool->figures().pinned_bytes, 0);
@@ -182,11 +183,14 @@ struct Scene {
     wait_until_empty();
     fs::remove_all(folder);
   }
-  // A reader beside the program keeps the pool until it is done.
-  void wait_until_empty() {
+  // A reader beside the program keeps a pool until it is done, and that one its blocks of others.
+  template <class F> static void wait_until(F holds) {
     const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (!fs::is_empty(folder) && std::chrono::steady_clock::now() < end)
+    while (!holds() && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  void wait_until_empty() {
+    wait_until([this] { return fs::is_empty(folder); });
     CHECK(fs::is_empty(folder));
   }
   Scene(const Scene&) = delete;

@@ -184,8 +184,11 @@ TW_INLINE Raw fma(Raw a, Raw b, Raw c) {
       return (Raw)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
     else if constexpr (sizeof a == 16)
       return (Raw)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
-    else
-      static_assert(sizeof a == 0, "no FMA of this width");
+    else {  // emulated tiles have wider ones
+      Raw y;
+      for (unsigned i = 0; i < sizeof a / sizeof a[0]; ++i) y[i] = fma(a[i], b[i], c[i]);
+      return y;
+    }
 #endif
   }
 }
