@@ -344,6 +344,7 @@ def _function(function: Any, method: bool = False) -> list[str]:
 
 NAMES = '''"""{title} Made by tools/make_stub.py."""
 
+# Signatures as they are: long, and with names of builtins.
 # ruff: noqa
 # fmt: off
 

@@ -121,7 +121,7 @@ _AS_FUNCTIONS = ("clone", "detach", "is_complex", "is_floating_point", "is_signe
 
 
 if _typing.TYPE_CHECKING:
-    from tilewright._names import *  # noqa: F403
+    from tilewright._names import *  # noqa: F403  (all names; the module is for type checkers)
 else:
 
     def __getattr__(name: str) -> _typing.Any:

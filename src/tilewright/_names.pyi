@@ -1,5 +1,6 @@
 """What `import tilewright` names beside the engine's functions. Made by tools/make_stub.py."""
 
+# Signatures as they are: long, and with names of builtins.
 # ruff: noqa
 # fmt: off
 

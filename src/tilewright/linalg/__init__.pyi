@@ -1,5 +1,6 @@
 """The names of tilewright.linalg. Made by tools/make_stub.py."""
 
+# Signatures as they are: long, and with names of builtins.
 # ruff: noqa
 # fmt: off
 

@@ -86,9 +86,8 @@ class FusedOptimizer(Optimizer):
 
     rows: tuple[str, ...] = ()  # the first one where no setting asks for another
     signed: tuple[str, ...] = ()
-    adjusted: tuple[
-        str, ...
-    ] = ()  # what `update` passes to the step itself, not as it is in the group
+    # What `update` passes to the step itself, not as it is in the group.
+    adjusted: tuple[str, ...] = ()
     _rows: tuple[Row, ...]
     _kinds: dict[str, type]
 
