@@ -60,6 +60,10 @@ nb::dict describe(const Event& event) {
     nb::list candidates;
     for (const Candidate& each : event.candidates) candidates.append(describe(each));
     out["candidates"] = candidates;
+    nb::list optimizations;
+    for (const OptimizationRow& row : kOptimizationRows)
+      if (event.optimizations.has(id_of(row))) optimizations.append(row.name);
+    out["optimizations"] = nb::tuple(optimizations);
   } else {
     out["bytes"] = static_cast<std::int64_t>(event.bytes);
     out["block"] = event.block;

@@ -243,7 +243,7 @@ void bind_runtime(nb::module_& m) {
       [](bool on) {
         Choice choice = current_choice();
         choice.batch_invariant = on;
-        modes.choice = interned(choice);
+        set_choice(choice);
       },
       "on"_a);
   m.def("is_batch_invariant", is_batch_invariant,

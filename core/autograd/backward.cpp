@@ -26,7 +26,8 @@ bool unique_memory(const Tensor& g) { return is_alone(g) && g.contiguous(); }
 void accumulate(Tensor& into, Tensor g) {
   if (!into) {
     into = std::move(g);
-  } else if (!modes.grad && unique_memory(into) && into.dtype() == g.dtype()) {
+  } else if (!modes.grad && unique_memory(into) && into.dtype() == g.dtype() &&
+             uses(Optimization::in_place_accumulation)) {
     arithmetic.add_in_place(into, g);
   } else {
     into = arithmetic.add(into, g);
@@ -100,12 +101,13 @@ class Walk final : public Waiting {
   }
 
   bool add(const Edge& edge, const Use& use) override {
+    if (is_off(Optimization::accumulate_into_product)) return false;
     if (edge.leaf && has_hooks(edge.leaf)) [[unlikely]]
       return add_hooked(edge, use);
     if (held_functions && passes_on(edge.node)) [[unlikely]]
       return add_tapped(edge, use);
     Tensor* const place = gradient_at(edge);
-    if (!place || !*place) return false;
+    if (!place || !*place || !uses(Optimization::accumulate_into_product)) return false;
     if (dry_ && edge.leaf && place == &edge.leaf->extras->grad)
       return place->dtype() == edge.dtype && add_dry(*edge.leaf.get(), use);
     // Leaves belong to all threads: none may come in between.
@@ -161,7 +163,7 @@ class Walk final : public Waiting {
       refuse_nan(node, grads);
     if (door) return leave_door(node, versions, g, grads);
     for (int i = 0; i < node.results; ++i) g[i] = Tensor();
-    if (!dry_ && !options_.retain_graph && !options_.create_graph) node.release();
+    if (!dry_ && !options_.retain_graph && !options_.create_graph && uses(Optimization::early_release)) node.release();
     for (int i = 0; i < node.inputs; ++i)
       if (grads[i]) deliver(node.edges[i], std::move(grads[i]));
   }

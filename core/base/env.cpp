@@ -19,6 +19,7 @@ const std::vector<EnvVariable>& env_variables() {
       {"CACHE_DIR",
        "folder for downloads and the table of `tilewright tune` (default: the user's)"},
       {"TUNE", "0: ignores the table that `tilewright tune` has written"},
+      {"OFF", "optimizations that are off, by name, separated by commas"},
       {"MATMUL", "forces one rung of the matmul ladder by name"},
       {"CUDA_DRIVER", "path of the CUDA driver's library (default: libcuda.so.1)"},
       {"NVRTC", "path of the CUDA compiler's library (default: a wheel's or a toolkit's)"},

@@ -3,6 +3,8 @@
 #pragma once
 #include <new>
 
+#include "core/base/optimizations.h"
+
 namespace tw {
 
 template <class T> class FreeList {
@@ -16,7 +18,8 @@ template <class T> class FreeList {
     return ::operator new(sizeof(T));
   }
   static void give(void* memory) noexcept {
-    if (kept_ >= kLimit) return ::operator delete(memory);
+    if (kept_ >= kLimit || is_off_for_all(Optimization::object_free_lists)) [[unlikely]]
+      return ::operator delete(memory);
     ++kept_;
     head_ = new (memory) Link{head_};
   }

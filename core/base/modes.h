@@ -18,11 +18,12 @@ struct Device;
 // Each floor changes its own part; this one only knows the names.
 struct Modes {
   bool grad = true;  // ops record themselves
-  // No observer, device but the CPU, autocast, dry run, capture or anomaly: one load on the eager
-  // path.
+  // No observer, device but the CPU, autocast, dry run, capture, anomaly or call in full: one load
+  // on the eager path.
   bool plain = true;
   bool unlocks : 1 = true;                // long kernels run without the frontend's lock
   bool anomaly : 1 = false;               // nodes note their lines, passes look for NaN
+  bool in_full : 1 = false;               // calls take no shortcut: the choice wants it so
   std::uint8_t autocast = 0;              // one more than the dtype of products; 0: off
   std::uint32_t run = 0;                  // the innermost run of a checkpointed function
   const Choice* choice = nullptr;         // instruction set and forced kernels; null: the defaults
@@ -35,7 +36,7 @@ struct Modes {
 
   // To be called after a change of what it sums up.
   void update_plain() {
-    plain = !observers && !device && !autocast && !dry_run && !capture && !anomaly;
+    plain = !observers && !device && !autocast && !dry_run && !capture && !anomaly && !in_full;
   }
 };
 

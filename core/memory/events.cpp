@@ -55,7 +55,7 @@ struct Everywhere {
       live_bytes = pool_stats().live_bytes;
       numbers.clear();
     }
-    observed_everywhere = kinds;
+    observed_everywhere = static_cast<EventKinds>(kinds | (observed_everywhere & kCallsInFull));
   }
 };
 
@@ -81,6 +81,12 @@ void tell_own(const Event& event, bool& alone) {
 std::int64_t now_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+void set_calls_in_full(bool on) {
+  const std::lock_guard lock(everywhere().mutex);
+  const EventKinds kinds = observed_everywhere & static_cast<EventKinds>(~kCallsInFull);
+  observed_everywhere = static_cast<EventKinds>(kinds | (on ? kCallsInFull : 0));
 }
 
 // ---- observers ----

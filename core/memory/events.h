@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/base/modes.h"
+#include "core/base/optimizations.h"
 
 namespace tw {
 
@@ -59,6 +61,7 @@ struct Event {
   std::string kernel, isa, problem;  // problem: shapes and types as text
   double flops = 0;
   std::vector<Candidate> candidates;
+  OptimizationSet optimizations;  // that were used
 
   // Memory.
   std::uint64_t block = 0;  // equal for all events of one block while it lives
@@ -120,10 +123,14 @@ class Observers {
 void observe_everywhere(std::shared_ptr<Observer> observer);
 void stop_observing_everywhere(const Observer* observer);
 extern std::atomic<EventKinds> observed_everywhere;
+// A bit of the same word, which every op asks for anyway: calls of all threads take no shortcut.
+inline constexpr EventKinds kCallsInFull = 0x80;
+static_assert(std::size(kEventNames) <= 7);
+void set_calls_in_full(bool on);
 
 // Asked by every op.
 inline bool observed() {
-  return observed_everywhere.load(std::memory_order_relaxed) || modes.observers;
+  return (observed_everywhere.load(std::memory_order_relaxed) & ~kCallsInFull) || modes.observers;
 }
 inline bool is_observed(EventKinds kinds) {
   const EventKinds own = modes.observers ? modes.observers->kinds() : EventKinds{0};

@@ -20,6 +20,13 @@ constexpr std::int64_t kSlackBytes = 64 << 20;
 constexpr std::size_t kRegionShare = 8;
 constexpr std::size_t kLargestGrowth = 32 << 20;
 
+// Without a cache, threads fetch and return blocks one by one.
+const bool known_at_start = [] {
+  if (is_off_at_start(Optimization::thread_cache))
+    for (std::uint32_t& limit : size_classes.limit) limit = 1;
+  return true;
+}();
+
 }  // namespace
 
 std::size_t charged_bytes(std::size_t bytes) {
@@ -84,7 +91,7 @@ void Heap::refill(Cache& cache, int size_class) {
   std::lock_guard lock(mutex);
   SizeClass& from = classes_[size_class];
   if (from.blocks.empty() && !from.fresh_blocks) carve(cache, size_class);
-  std::uint32_t wanted = (cache_limit(size_class) + 1) / 2;
+  std::uint32_t wanted = (size_classes.limit[size_class] + 1) / 2;
   for (; wanted && !from.blocks.empty(); --wanted) {
     cache.push(size_class, from.blocks.back());
     from.blocks.pop_back();
@@ -178,7 +185,7 @@ void* Heap::allocate_refilled(Cache& cache, std::size_t bytes) {
 
 void Heap::release_drained(Cache& cache, void* block, std::size_t bytes) noexcept {
   const int size_class = size_class_of(bytes);
-  drain(cache, size_class, kClasses.limit[size_class] / 2);
+  drain(cache, size_class, size_classes.limit[size_class] / 2);
   take_back(cache, size_class, block);
 }
 
@@ -212,6 +219,8 @@ void Heap::release_large(Cache& cache, void* block) noexcept {
   poison(block, bytes);
   move_live(cache, -static_cast<std::int64_t>(bytes));
   cache.counts.releases.add(1);
+  if (is_off_for_all(Optimization::block_reuse)) [[unlikely]]
+    drop_free_regions();
 }
 
 bool Heap::unmap_oldest() {
@@ -241,10 +250,15 @@ void Heap::trim_class(int size_class) {
 std::int64_t Heap::trim_locked() {
   const std::int64_t before = reserved_now();
   for (int c = 0; c < kSizeClasses; ++c) trim_class(c);
+  drop_free_regions();
+  return before - reserved_now();
+}
+
+// Gives large blocks back that nobody uses.
+void Heap::drop_free_regions() {
   while (unmap_oldest()) {
   }
   regions_.purge([](char* memory, std::size_t bytes) { madvise(memory, bytes, MADV_DONTNEED); });
-  return before - reserved_now();
 }
 
 std::int64_t Heap::trim(Cache& cache) {

@@ -48,7 +48,8 @@ struct Classes {
   std::uint32_t first[kSizeClasses];  // slot of a cache where the class begins
   std::uint32_t slots;
 };
-inline constexpr Classes kClasses = [] {
+// `limit` is 1 where the cache is off from the start, a row of the table of optimizations.
+inline constinit Classes size_classes = [] {
   Classes classes{};
   for (int c = 0; c < kSizeClasses; ++c) {
     classes.bytes[c] = static_cast<std::uint32_t>(class_bytes(c));
@@ -58,6 +59,11 @@ inline constexpr Classes kClasses = [] {
   }
   return classes;
 }();
+inline constexpr std::uint32_t kCacheSlots = [] {
+  std::uint32_t slots = 0;
+  for (int c = 0; c < kSizeClasses; ++c) slots += cache_limit(c);
+  return slots;
+}();
 
 // Free blocks lie in stacks of pointers, not in lists through the blocks: handing one out or
 // taking it back does not touch its memory, which is seldom in the processor's cache.
@@ -65,12 +71,12 @@ struct alignas(64) Cache {
   Counter live, peak_live;  // since the last report to the heap
   Counts counts;
   std::uint32_t count[kSizeClasses] = {};
-  void* slots[kClasses.slots];
+  void* slots[kCacheSlots];
 
   void push(int size_class, void* block) {
-    slots[kClasses.first[size_class] + count[size_class]++] = block;
+    slots[size_classes.first[size_class] + count[size_class]++] = block;
   }
-  void* pop(int size_class) { return slots[kClasses.first[size_class] + --count[size_class]]; }
+  void* pop(int size_class) { return slots[size_classes.first[size_class] + --count[size_class]]; }
 };
 
 // A thread reports its live bytes to the heap when they moved by this much. It bounds how far
@@ -105,7 +111,7 @@ class Heap {
     if (bytes > kLargestSmallBlock) [[unlikely]]
       return release_large(cache, block);
     const int size_class = size_class_of(bytes);
-    if (cache.count[size_class] == kClasses.limit[size_class]) [[unlikely]]
+    if (cache.count[size_class] == size_classes.limit[size_class]) [[unlikely]]
       return release_drained(cache, block, bytes);
     take_back(cache, size_class, block);
   }
@@ -120,7 +126,7 @@ class Heap {
   void* hand_out(Cache& cache, int size_class, [[maybe_unused]] std::size_t bytes) {
     void* block = cache.pop(size_class);
     cache.counts.allocations.add(1);
-    const std::int64_t live = cache.live.add(kClasses.bytes[size_class]);
+    const std::int64_t live = cache.live.add(size_classes.bytes[size_class]);
     if (live > cache.peak_live.get()) {
       cache.peak_live.set(live);
       if (live > kReportBytes) [[unlikely]]
@@ -130,10 +136,10 @@ class Heap {
     return block;
   }
   void take_back(Cache& cache, int size_class, void* block) noexcept {
-    poison(block, kClasses.bytes[size_class]);
+    poison(block, size_classes.bytes[size_class]);
     cache.push(size_class, block);
     cache.counts.releases.add(1);
-    const std::int64_t bytes = kClasses.bytes[size_class];
+    const std::int64_t bytes = size_classes.bytes[size_class];
     if (cache.live.add(-bytes) < -kReportBytes) [[unlikely]]
       report(cache);
   }
@@ -155,6 +161,7 @@ class Heap {
   void drain_all(Cache& cache);
   void give(Cache& cache, int size_class, std::uint32_t keep);
   std::int64_t trim_locked();
+  void drop_free_regions();
   void trim_class(int size_class);
   std::int64_t live_now() const;
   std::int64_t reserved_now() const;

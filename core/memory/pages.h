@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/base/fault.h"
+#include "core/base/optimizations.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TW_ASAN 1
@@ -64,7 +65,9 @@ inline char* map_block(std::size_t bytes, std::size_t alignment) {
   char* memory = map_aligned(bytes, alignment);
 #ifdef MADV_HUGEPAGE
   // Fewer faults and TLB misses; a kernel without huge pages refuses and nothing is lost.
-  if (memory && alignment == kHugePage) madvise(memory, bytes, MADV_HUGEPAGE);
+  if (memory && alignment == kHugePage)
+    madvise(memory, bytes,
+            is_off_at_start(Optimization::huge_pages) ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
 #endif
   return memory;
 }

@@ -55,7 +55,9 @@ class Stack {
       --segment;
     segment->used -= bytes;
     set(live, get(live) - static_cast<std::int64_t>(bytes));
-    if (get(live) == 0 && (segments_.size() > 1 || segment->bytes > kKeptBytes)) [[unlikely]] {
+    const bool is_kept = segments_.size() == 1 && segment->bytes <= kKeptBytes &&
+                         !is_off_for_all(Optimization::scratch_stack);
+    if (get(live) == 0 && !is_kept) [[unlikely]] {
       wanted_ = std::min(kKeptBytes, static_cast<std::size_t>(get(reserved)));
       unmap_all();
     }

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 
+#include "core/runtime/choice.h"
 #include "core/runtime/op.h"
 
 namespace tw {
@@ -27,7 +28,7 @@ template <class StrideOf> struct OperandAxes {
   }
   void push(std::int64_t n, const std::int64_t* steps) {
     if (n == 1) return;
-    const bool is_one = continues(n, steps);
+    const bool is_one = continues(n, steps) && uses(Optimization::loop_coalescing);
     const int at = is_one ? rank - 1 : rank++;
     extent[at] = is_one ? extent[at] * n : n;
     for (int k = 0; k < operands; ++k) stride(k, at) = steps[k];

@@ -6,6 +6,7 @@
 
 #include "core/base/cpu_info.h"
 #include "core/base/modes.h"
+#include "core/base/optimizations.h"
 
 namespace tw {
 
@@ -21,6 +22,7 @@ struct ActiveIsa {
 struct Choice {
   const ActiveIsa* isa = nullptr;  // null: the process's default
   bool batch_invariant = false;    // a row's bits do not depend on the rows beside it
+  OptimizationSet off;             // beside those that are off for all threads
   std::vector<std::pair<const OpKernels*, const Kernel*>> forced;
 
   bool operator==(const Choice&) const = default;
@@ -32,6 +34,10 @@ struct Choice {
   }
   // Null lifts.
   void force(const OpKernels* op, const Kernel* kernel);
+  // Whether a kernel is forced for an op that has a shortcut past its kernels.
+  bool forces_plain_op() const;
+  // Whether calls must go through all steps: for that reason, or as a shortcut is off.
+  bool wants_calls_in_full() const;
 };
 
 // The process's default: the best of the machine, TILEWRIGHT_ISA, or what set_default_isa chose;
@@ -55,7 +61,30 @@ inline bool is_batch_invariant() { return modes.choice && modes.choice->batch_in
 // null for the defaults.
 const Choice* interned(const Choice& choice);
 
-// This thread's, to be changed and interned again.
+// This thread's, to be changed and put back.
 inline Choice current_choice() { return modes.choice ? *modes.choice : Choice(); }
+void set_choice(const Choice& choice);
+
+// ---- optimizations: where code asks whether it may use one ----
+
+// Turns exactly these off for all threads; rows of Scope::start stay as they are.
+void turn_off_for_all(const OptimizationSet& rows);
+
+// Off for this thread or for all.
+inline bool is_off(Optimization row) {
+  return is_off_for_all(row) || (modes.choice && modes.choice->off.has(row));
+}
+// Rows that were used since somebody looked, while ops are observed: for `explain`.
+extern thread_local OptimizationSet used_rows;
+[[gnu::cold, gnu::noinline]] void note_use(Optimization row);
+// Whether the row is on where all else speaks for it, so that it is used now. Asked on the thread
+// that makes the call, before its loops.
+inline bool uses(Optimization row) {
+  if (is_off(row)) [[unlikely]]
+    return false;
+  if (!modes.plain) [[unlikely]]
+    note_use(row);
+  return true;
+}
 
 }  // namespace tw

@@ -2,9 +2,12 @@
 // observers are notified of what ran.
 #pragma once
 
+#include <utility>
+
 #include "core/base/frontend_lock.h"
 #include "core/base/thresholds.h"
 #include "core/memory/events.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/device.h"
 #include "core/runtime/interruption.h"
 #include "core/runtime/registry.h"
@@ -25,7 +28,7 @@ template <class Run, class Describe> inline void run_prepared(const Estimate& es
                                                               Describe&& describe,
                                                               bool makes_results = false) {
   const auto launch = [&] {
-    const Unlocked unlocked(is_long(estimate));
+    const Unlocked unlocked(is_long(estimate) && uses(Optimization::lock_release));
     const MayEndEarly early(makes_results && unlocked);
     if (modes.plain) [[likely]]
       return static_cast<void>(run());
@@ -44,6 +47,7 @@ template <class Run, class Describe> inline void run_prepared(const Estimate& es
   launch();
   active_device().synchronize(active_device());
   event.ns = now_ns() - event.start_ns;
+  event.optimizations = std::exchange(used_rows, {});
   publish(event);
 }
 

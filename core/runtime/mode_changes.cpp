@@ -15,7 +15,9 @@ using Part = Change::Part;
 
 // The value of a part as a word: a small number is the address so many bytes into nothing.
 const void* word(std::size_t value) { return reinterpret_cast<const void*>(value); }
-const void* value_of(Part part, const OpKernels* op) {
+const OpKernels* op_of(const void* of) { return static_cast<const OpKernels*>(of); }
+Optimization row_of(const void* of) { return id_of(*static_cast<const OptimizationRow*>(of)); }
+const void* value_of(Part part, const void* of) {
   switch (part) {
     case Part::none: return nullptr;
     case Part::grad: return word(modes.grad);
@@ -23,12 +25,13 @@ const void* value_of(Part part, const OpKernels* op) {
     case Part::batch_invariant: return word(is_batch_invariant());
     case Part::anomaly: return word(modes.anomaly);
     case Part::isa: return modes.choice ? modes.choice->isa : nullptr;
-    case Part::forced: return modes.choice ? modes.choice->forced_for(op) : nullptr;
+    case Part::forced: return modes.choice ? modes.choice->forced_for(op_of(of)) : nullptr;
+    case Part::off: return word(modes.choice && modes.choice->off.has(row_of(of)));
   }
   return nullptr;
 }
 
-void set_value(Part part, const OpKernels* op, const void* value) {
+void set_value(Part part, const void* of, const void* value) {
   if (part == Part::grad) {
     modes.grad = value != nullptr;
     return;
@@ -49,26 +52,30 @@ void set_value(Part part, const OpKernels* op, const void* value) {
     choice.batch_invariant = value;
   else if (part == Part::isa)
     choice.isa = static_cast<const ActiveIsa*>(value);
+  else if (part == Part::forced)
+    choice.force(op_of(of), static_cast<const Kernel*>(value));
+  else if (value)
+    choice.off.add(row_of(of));
   else
-    choice.force(op, static_cast<const Kernel*>(value));
-  modes.choice = interned(choice);
+    choice.off.remove(row_of(of));
+  set_choice(choice);
 }
 
-void change(const void* owner, Part part, const OpKernels* op, const void* value) {
+void change(const void* owner, Part part, const void* of, const void* value) {
   ThreadModes& own = thread_modes();
-  own.changes.push_back({owner, own.last_block, part, op, value_of(part, op)});
-  set_value(part, op, value);
+  own.changes.push_back({owner, own.last_block, part, of, value_of(part, of)});
+  set_value(part, of, value);
 }
 
 void undo(std::vector<Change>& changes, std::size_t index) {
   const Change undone = changes[index];
   changes.erase(changes.begin() + static_cast<std::ptrdiff_t>(index));
   for (std::size_t i = index; i < changes.size(); ++i)
-    if (changes[i].part == undone.part && changes[i].op == undone.op) {
+    if (changes[i].part == undone.part && changes[i].of == undone.of) {
       changes[i].before = undone.before;
       return;
     }
-  set_value(undone.part, undone.op, undone.before);
+  set_value(undone.part, undone.of, undone.before);
 }
 
 }  // namespace
@@ -100,6 +107,7 @@ void enter_modes(const void* owner, const ModeChanges& changes) {
   if (changes.anomaly) change(owner, Part::anomaly, nullptr, word(*changes.anomaly));
   if (changes.isa) change(owner, Part::isa, nullptr, changes.isa);
   for (const auto& [op, kernel] : changes.forced) change(owner, Part::forced, op, kernel);
+  for (const OptimizationRow* row : changes.off) change(owner, Part::off, row, word(true));
 }
 
 bool leave_modes(const void* owner) {
@@ -149,6 +157,7 @@ ModesGuard::ModesGuard(const InheritedModes* inherited)
     modes.anomaly = inherited->anomaly;
     modes.autocast = inherited->autocast;
     modes.choice = inherited->choice;
+    modes.in_full = modes.choice && modes.choice->wants_calls_in_full();
     modes.device = inherited->device;
     modes.source = inherited->source.get();
     own.observers = inherited->observers;

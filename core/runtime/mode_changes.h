@@ -20,6 +20,7 @@ struct ModeChanges {
   std::optional<bool> anomaly;
   const ActiveIsa* isa = nullptr;
   std::vector<std::pair<const OpKernels*, const Kernel*>> forced;  // null kernel: lifted
+  std::vector<const OptimizationRow*> off;                         // of Scope::call
 };
 // `owner` names the block to leave_modes(); the same one may be entered again before it is left.
 void enter_modes(const void* owner, const ModeChanges& changes);
@@ -62,9 +63,10 @@ class ThreadModes {
       batch_invariant,
       anomaly,
       isa,
-      forced
+      forced,
+      off
     } part;
-    const OpKernels* op;  // of a forced kernel
+    const void* of;  // the op of a forced kernel, the row of an optimization
     const void* before;
   };
   std::vector<Change> changes;

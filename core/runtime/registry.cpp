@@ -299,7 +299,7 @@ void force_kernel(const std::string& op, const std::string& name) {
     if (!kernel) entry->forced.store(&kUndecided, std::memory_order_relaxed);
     choice.force(entry, kernel);
   }
-  modes.choice = interned(choice);
+  set_choice(choice);
 }
 
 std::string forced_kernel(const std::string& op) {

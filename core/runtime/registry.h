@@ -153,6 +153,8 @@ template <int words> class ChoiceCache {
   using Key = std::array<std::int64_t, words>;
   const Kernel& choose(const OpKernels* op, const void* problem, const Key& key) {
     if (const Kernel* forced = choose_forced(op, problem)) return *forced;
+    if (!uses(Optimization::choice_cache)) [[unlikely]]
+      return choose_freely(op, problem);
     const std::uint32_t epoch = choice_epoch.load(std::memory_order_acquire);
     Entry& entry = entries_[place_of(key)];
     if (entry.epoch != epoch || entry.choice != modes.choice || entry.key != key)

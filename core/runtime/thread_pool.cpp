@@ -29,6 +29,7 @@
 #include "core/base/float_environment.h"
 #include "core/base/fork.h"
 #include "core/base/modes.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/interruption.h"
 
 namespace tw {
@@ -57,7 +58,7 @@ inline void pause() {
 // Waits for done() without leaving the processor; false when the time is up.
 template <class Done> bool spin_until(bool allowed, Done&& done) {
   if (done()) return true;
-  if (!allowed) return false;
+  if (!allowed || is_off_for_all(Optimization::spin_then_park)) return false;
   const auto end = Clock::now() + kSpin;
   do {
     for (int i = 0; i < 8; ++i) {  // a look at the clock costs as much as one pause or two
@@ -321,9 +322,10 @@ void ThreadPool::wake_children(int parent) {
 }
 
 void ThreadPool::share_out(std::int64_t chunks, int threads) {
+  const bool owned = uses(Optimization::chunk_ownership);  // else all take from the last one
   for (int i = 0; i < threads; ++i) {
-    shares_[i].next.store(chunks * i / threads, std::memory_order_relaxed);
-    shares_[i].end = chunks * (i + 1) / threads;
+    shares_[i].next.store(owned ? chunks * i / threads : 0, std::memory_order_relaxed);
+    shares_[i].end = owned ? chunks * (i + 1) / threads : i + 1 == threads ? chunks : 0;
   }
 }
 
@@ -499,7 +501,8 @@ int worker_index() { return this_worker; }
 // progress and the processors are busy already.
 void run_chunks(std::int64_t chunks, ChunkBody body, void* context, int most_threads) {
   const int threads = num_threads();
-  if (chunks <= 1 || threads == 1 || most_threads <= 1 || inside_body)
+  if (chunks <= 1 || threads == 1 || most_threads <= 1 || inside_body ||
+      !uses(Optimization::threads))
     return run_inline(chunks, body, context);
   if (const ThreadPool::Turn turn(pool()); turn)
     return pool().run(chunks, body, context, threads, most_threads);

@@ -36,7 +36,7 @@ __array_api_version__ = "2024.12"
 # Loaded on first use, to keep the import fast. `make stub` writes _names.pyi from these lists.
 _SUBMODULES = (
     "amp", "autograd", "bench", "cli", "cuda", "data", "distributions", "fft", "func", "io",
-    "kernels", "linalg", "memory", "nn", "optim", "runtime", "special", "testing", "train", "tune",
+    "kernels", "linalg", "memory", "nn", "optim", "optimizations", "runtime", "special", "testing", "train", "tune",
 )  # fmt: skip
 # Functions of a tensor first, which are its methods as well.
 _OF_TENSORS = {
@@ -192,4 +192,6 @@ def _apply_tuning() -> None:
         _importlib.import_module("tilewright.tune.table").apply_at_start()
 
 
+if _core.env_text("OFF"):
+    _importlib.import_module("tilewright.optimizations").check_environment()
 _apply_tuning()

@@ -31,6 +31,10 @@ struct Nest {
 
   void insert(Loop loop) {
     int at = rank++;
+    if (at == 0 || !outside(loop, loops[at - 1]) || !uses(Optimization::loop_interchange)) {
+      loops[at] = loop;
+      return;
+    }
     for (; at > 0 && outside(loop, loops[at - 1]); --at) loops[at] = loops[at - 1];
     loops[at] = loop;
   }
@@ -38,7 +42,12 @@ struct Nest {
     const int64_t ya = std::llabs(a.y_bytes), yb = std::llabs(b.y_bytes);
     return ya != yb ? ya > yb : std::llabs(a.x_bytes) > std::llabs(b.x_bytes);
   }
-  void merge() { rank = merge_axes<&Loop::count, &Loop::x_bytes, &Loop::y_bytes>(loops, rank); }
+  void merge() {
+    if (is_off(Optimization::loop_coalescing)) return;
+    const int before = rank;
+    rank = merge_axes<&Loop::count, &Loop::x_bytes, &Loop::y_bytes>(loops, rank);
+    if (rank < before) uses(Optimization::loop_coalescing);
+  }
   Loop remove(int at) {
     const Loop removed = loops[at];
     for (int i = at; i + 1 < rank; ++i) loops[i] = loops[i + 1];
@@ -170,9 +179,10 @@ bool has_short_rows(const Copy& copy, const Nest& outer, Loop row) {
 
 // All of `outer` times one row; long rows are cut, short ones gathered into chunks.
 void copy_rows(const Copy& copy, const Nest& outer, Loop row, Position start) {
-  if (repeats_each(copy, outer, row))
+  if (repeats_each(copy, outer, row) && uses(Optimization::value_repetition))
     return repeat_each(copy, outer.loops[0].count, row.count, start);
-  if (has_short_rows(copy, outer, row)) return copy_short_rows(copy, outer, row, start);
+  if (has_short_rows(copy, outer, row) && uses(Optimization::short_run_copies))
+    return copy_short_rows(copy, outer, row, start);
   const int64_t rows = outer.count();
   const int64_t piece = at_least_one(thresholds::kGrainBytes / copy.element_bytes);
   if (row.count >= 2 * piece) {
@@ -201,7 +211,8 @@ void copy_transposed(const Copy& copy, const Nest& outer, Loop along_x, Loop alo
   const int64_t cols = along_x.count, rows = along_y.count;
   const bool aligned = reinterpret_cast<std::uintptr_t>(start.y) % 64 == 0 &&
                        along_x.y_bytes % 64 == 0 && outer.rank == 0;
-  const bool stream = aligned && batch * rows * cols * size > thresholds::kTransposeStreamBytes;
+  const bool stream = aligned && batch * rows * cols * size > thresholds::kTransposeStreamBytes &&
+                      uses(Optimization::streaming_stores);
   // Bands of 64 rows of y, or as many as make a chunk.
   const int64_t fitting = thresholds::kGrainBytes / (rows * size) / 64 * 64;
   const int64_t band = fitting < 64 ? 64 : fitting;
@@ -500,7 +511,8 @@ void copy_strided(DType from, DType to, DimsView shape, const void* x, DimsView 
                      x_size > y_size ? x_size : y_size};
   const int crossing = transposed_loop(nest);
   const Loop along_y = nest.remove(nest.rank - 1);
-  if (crossing < 0) return copy_rows(copy, nest, along_y, start);
+  if (crossing < 0 || !uses(Optimization::transpose_tiling))
+    return copy_rows(copy, nest, along_y, start);
   Loop along_x = nest.remove(crossing);
   if (along_x.x_bytes < 0) {  // read forwards, and written backwards by whole rows
     start.x += (along_x.count - 1) * along_x.x_bytes;

@@ -116,7 +116,7 @@ const ActiveIsa& find_default_isa() {
 void set_isa(Isa isa) {
   Choice choice = current_choice();
   choice.isa = find_isa(isa);
-  modes.choice = interned(choice);
+  set_choice(choice);
 }
 
 void set_default_isa(Isa isa) {

@@ -28,13 +28,14 @@ template <class T> void gather_items(std::int64_t begin, std::int64_t end, const
     static_cast<T*>(y)[i] = static_cast<const T*>(x)[offsets[i]];
 }
 
-void gather_range(std::size_t item, std::int64_t row_count, std::int64_t begin, std::int64_t end,
-                  const void* x, const std::int64_t* offsets, void* y) {
+// `lines`: so many of a row are prefetched.
+void gather_range(std::size_t item, std::int64_t row_count, std::int64_t lines, std::int64_t begin,
+                  std::int64_t end, const void* x, const std::int64_t* offsets, void* y) {
   if (row_count == 1 && item == 4) return gather_items<std::uint32_t>(begin, end, x, offsets, y);
   if (row_count == 1 && item == 8) return gather_items<std::uint64_t>(begin, end, x, offsets, y);
   const std::int64_t item_bytes = static_cast<std::int64_t>(item);
   const std::int64_t row_bytes = row_count * item_bytes;
-  const std::int64_t ahead = std::min(row_bytes, thresholds::kLinesAhead * kLineBytes);
+  const std::int64_t ahead = std::min(row_bytes, lines * kLineBytes);
   const auto row = [&](std::int64_t i) {
     return static_cast<const char*>(x) + offsets[i] * item_bytes;
   };
@@ -53,8 +54,11 @@ void gather_rows(DType dtype, std::int64_t rows, std::int64_t row_count, const v
   const std::size_t item = size_of(dtype);
   const std::int64_t row_bytes = row_count * static_cast<std::int64_t>(item);
   const std::int64_t grain = thresholds::kGrainBytes / (row_bytes + 1) + 1;
+  const bool waits = row_count > 1 && rows > thresholds::kRowsAhead;
+  const std::int64_t lines =
+      waits && uses(Optimization::software_prefetch) ? thresholds::kLinesAhead : 0;
   parallel_ranges(rows, grain, [&](std::int64_t begin, std::int64_t end) {
-    gather_range(item, row_count, begin, end, x, offsets, y);
+    gather_range(item, row_count, lines, begin, end, x, offsets, y);
   });
 }
 
@@ -339,7 +343,7 @@ void take_along(const TakeProblem& p) {
 // rows of the last axes of the lead, or for a part of those of the last.
 bool is_short(const TakeProblem& p) {
   return p.count <= thresholds::kTakenTogether / 4 && p.run <= thresholds::kShortRunBytes &&
-         p.rows > 1;
+         p.rows > 1 && uses(Optimization::short_run_copies);
 }
 void take_some_rows(const TakeProblem& p) {
   int axes = p.lead.rank();  // those before the rows that go together

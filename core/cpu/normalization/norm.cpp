@@ -10,6 +10,7 @@
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/memory/scratch.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 
@@ -32,7 +33,9 @@ int64_t pieces_of(int64_t elements) {
 // `run`: elements that lie together, which all begin on a cache line where the first does.
 bool streams(const NormProblem& p, const void* y, int64_t run) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(y) % 64 == 0 && run * bytes_of(p) % 64 == 0;
-  return aligned && rows_of(p) * p.channels * p.inner * bytes_of(p) > thresholds::kRowsStreamBytes;
+  return aligned &&
+         rows_of(p) * p.channels * p.inner * bytes_of(p) > thresholds::kRowsStreamBytes &&
+         uses(Optimization::streaming_stores);
 }
 
 // dweight and dbias from sums of pieces, `step` apart, in their order; those for dbias are `apart`

@@ -52,6 +52,8 @@ template <class F> void each_span(const SoftmaxShape& s, F&& body) {
     return parallel_ranges(s.outer, pieces_of(s.n), [&](int64_t begin, int64_t end) {
       body(Span{begin * s.n, begin, end - begin});
     });
+  if (s.inner > thresholds::kStrip && !uses(Optimization::strip_mining))
+    return each_strip(s, s.inner, body);
   const bool whole = s.inner <= thresholds::kWideStrip && s.outer >= num_threads();
   each_strip(s,
              std::clamp<int64_t>(s.inner, 1, whole ? thresholds::kWideStrip : thresholds::kStrip),
@@ -72,7 +74,8 @@ bool is_transposed(const SoftmaxShape& s) {
   const bool narrow = s.are_rows ? s.n <= thresholds::kNarrow : s.inner < thresholds::kNarrow;
   const int64_t plane = s.n * s.inner;
   return narrow && plane > 0 && plane <= thresholds::kMostTransposed &&
-         s.outer >= thresholds::kNarrow && !is_batch_invariant();
+         s.outer >= thresholds::kNarrow && !is_batch_invariant() &&
+         uses(Optimization::short_rows_as_columns);
 }
 // Planes that are transposed together: the buffer is 32 KiB of float32 for those of up to 512
 // elements.
@@ -179,7 +182,8 @@ template <class Row, class Column> void forward(const SoftmaxShape& s, const voi
     });
   const bool aligned =
       reinterpret_cast<std::uintptr_t>(y) % 64 == 0 && s.n * e.bytes % 64 == 0 && x != y;
-  const bool stream = aligned && s.outer * s.n * e.bytes > thresholds::kRowsStreamBytes;
+  const bool stream = aligned && s.outer * s.n * e.bytes > thresholds::kRowsStreamBytes &&
+                      uses(Optimization::streaming_stores);
   each_span(s, [&](Span span) {
     const void* from = e.at(x, span.start);
     const void* own = slopes ? e.at(slopes, span.group) : nullptr;

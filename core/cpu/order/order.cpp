@@ -64,7 +64,8 @@ double cost_of_sort(const void* problem) {
 }
 
 bool is_short(const RowsProblem& p) {
-  return p.n > 0 && p.n <= thresholds::kNetworkRow && p.rows >= thresholds::kNetworkRows;
+  return p.n > 0 && p.n <= thresholds::kNetworkRow && p.rows >= thresholds::kNetworkRows &&
+         uses(Optimization::sorting_networks);
 }
 // Whether networks sort rows side by side: longer ones where all lanes are in use, and with places
 // where keys have four digits to count and little is filled up.
@@ -74,7 +75,8 @@ bool is_side_by_side(const RowsProblem& p, bool with_places) {
   if (p.n <= thresholds::kNetworkRow || p.n > thresholds::kLongNetworkRow) return false;
   const int64_t column = active_kernels().order->column_bytes;
   if (p.rows * item < column) return false;
-  return !with_places || (key == 4 && is_nearly_power(p.n, item, column));
+  const bool worth = !with_places || (key == 4 && is_nearly_power(p.n, item, column));
+  return worth && uses(Optimization::sorting_networks);
 }
 template <class K> Row<K> row_of(const RowsProblem& p, int64_t row = 0) {
   return {p.dtype, p.n, static_cast<const K*>(p.x) + row * p.n, p.flag};
@@ -199,10 +201,10 @@ template <class F> int64_t place_in_order(const RowsProblem& p, F is_nan) {
 }
 // Moves the items to the front whose keys share the leading digits of the one at place k, in their
 // order, and makes n and k theirs: two passes a digit, of which the first drops most of a long row.
+constexpr int kDigitBits = 11;
+constexpr int64_t kMostCompared = 1 << kDigitBits;  // counts of digits take longer
 template <class K> void keep_digits_of(Ranked<K>* items, int64_t& n, int64_t& k) {
-  constexpr int kDigitBits = 11;
-  constexpr int64_t kFew = 1 << kDigitBits;  // whose counts take longer than parting them
-  for (int bits = 8 * static_cast<int>(sizeof(K)); bits > 0 && n > kFew;) {
+  for (int bits = 8 * static_cast<int>(sizeof(K)); bits > 0 && n > kMostCompared;) {
     const int digit_bits = std::min(kDigitBits, bits);
     bits -= digit_bits;
     const auto digit = [bits](const Ranked<K>& item) {
@@ -239,6 +241,7 @@ void run_kth(const void* problem) {
             const int64_t k = place_in_order(p, [&](int64_t i) { return is_nan(keys[i]); });
             write_item<K>(p, row, row, places[k]);
           });
+    const bool counts = p.n > kMostCompared && uses(Optimization::radix_select);
     each_rows(p.rows, p.n, [&](int64_t begin, int64_t end) {
       using Item = Ranked<K>;
       const Scratch memory(static_cast<std::size_t>(p.n) * sizeof(Item));
@@ -246,7 +249,7 @@ void run_kth(const void* problem) {
       for (int64_t row = begin; row < end; ++row) {
         write_ranked(row_of<K>(p, row), items);
         int64_t n = p.n, k = place_in_order(p, [&](int64_t i) { return is_nan(items[i].key()); });
-        keep_digits_of<K>(items, n, k);
+        if (counts) keep_digits_of<K>(items, n, k);
         std::nth_element(items, items + k, items + n);
         write_item<K>(p, row, row, items[k].place());
       }

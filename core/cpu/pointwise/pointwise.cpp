@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/base/axis_order.h"
+#include "core/base/cpu_info.h"
 #include "core/base/error.h"
 #include "core/base/thresholds.h"
 #include "core/cpu/pointwise/complex_functions.h"
@@ -101,7 +102,7 @@ class Row {
         compute_(dtype_of(p.type)),
         selects_(p.select != nullptr),
         result_(p.dtype[0] == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_ : compute_),
-        traffic_(traffic_of(p)) {}
+        traffic_(p.traffic) {}
 
   // Rows of n elements, the operands' row_bytes apart; types and strides are those of all rows.
   void run(const Lane* lanes, std::int64_t n, std::int64_t rows, const std::int64_t* row_bytes) {
@@ -356,17 +357,27 @@ void settle_exponent(Problem& p) {
   p.exponent = 0;
   if (is_slope && power == 0) return;  // 0, though a^-1 may be infinite
   const auto* const found = std::ranges::find(kSimplePowers, is_slope ? power - 1 : power);
-  if (found == std::end(kSimplePowers)) return;
+  if (found == std::end(kSimplePowers) || !uses(Optimization::strength_reduction)) return;
   const auto which = found - kSimplePowers;
   const PointwiseTable& table = floating_table(p.type);
   p.fn = (is_slope ? table.simple_power_slope : table.simple_power)[which];
   const bool stored = p.dtype[0] == DType::bfloat16 && p.dtype[1] == DType::bfloat16;
   if (is_slope || !stored || p.type != ComputeType::f32) return;
+  if (!uses(Optimization::native_bfloat16)) return;
   p.fn = active_kernels().pointwise_bfloat16->simple_power[which];
   p.type = ComputeType::bf16;
 }
 
 // ---- from calls to problems ----
+
+Traffic traffic_to(const Meta& y) {
+  static const bool loads_halves = cpu_info().vector_path_bits == 256;
+  const std::int64_t bytes = y.count * static_cast<std::int64_t>(size_of(y.dtype));
+  if (bytes < thresholds::kBeyondL1Bytes) return Traffic::in_l1;
+  if (bytes >= thresholds::kStreamBytes && uses(Optimization::streaming_stores))
+    return Traffic::nontemporal;
+  return loads_halves && uses(Optimization::split_loads) ? Traffic::beyond_l1 : Traffic::in_l1;
+}
 
 // Whether all tensors lie alike, without gaps.
 bool is_one_run(const Call& call) {
@@ -401,6 +412,7 @@ void set_up(const Call& call, PointwiseFn fn, ComputeType type, void* problem) {
   p.repeated = {};
   p.type = type;
   p.count = call.out->count;
+  p.traffic = traffic_to(*call.out);
   p.operands = static_cast<std::int8_t>(call.inputs + 1);
   p.rank = 0;
   p.checks_exponents = false;
@@ -438,7 +450,8 @@ bool is_of_one_type(const Call& call) {
 }
 // `stored`: the function of bfloat16 as it lies, or null.
 ComputeType compute_type_of(const Call& call, PointwiseFn stored) {
-  const bool as_it_lies = call.type == DType::bfloat16 && stored && is_of_one_type(call);
+  const bool as_it_lies = call.type == DType::bfloat16 && stored && is_of_one_type(call) &&
+                          uses(Optimization::native_bfloat16);
   return as_it_lies ? ComputeType::bf16 : compute_type_of(call.type);
 }
 
@@ -447,6 +460,7 @@ PointwiseFn select_for(const Call& call, ComputeType type) {
   const DType made = call.out->dtype;
   if (!is_bool(call.in[0].dtype) || call.in[0].number || size_of(made) > 8) return nullptr;
   if (!same_representation(made, dtype_of(type))) return nullptr;
+  if (!uses(Optimization::byte_mask_select)) return nullptr;
   const int size = std::countr_zero(static_cast<unsigned>(size_of(made)));
   return active_kernels().pointwise_integer->select.of_size[size];
 }
@@ -554,8 +568,9 @@ void run_pointwise(const PointwiseProblem& p) {
     return run_pointwise(settled);
   }
   if (p.repeated.part && run_repeated_part(p)) return;
-  if (const int axis = crossing_axis(p); axis >= 0) return CrossingTiles(p, axis).run();
-  if (has_short_rows(p)) return run_short_rows(p);
+  if (const int axis = crossing_axis(p); axis >= 0 && uses(Optimization::transpose_tiling))
+    return CrossingTiles(p, axis).run();
+  if (has_short_rows(p) && uses(Optimization::short_row_batching)) return run_short_rows(p);
   const std::int64_t inner = p.extent[p.rank - 1];
   // Elements do not depend on each other: a thread that is alone takes all at once.
   const std::int64_t most = num_threads() == 1 ? p.count : thresholds::kGrain;

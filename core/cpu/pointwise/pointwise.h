@@ -76,6 +76,7 @@ struct PointwiseProblem {
   std::int8_t operands, rank;
   bool checks_exponents;  // of integers: a negative power is refused
   std::int8_t exponent;   // the operand that is the one exponent of a floating power; 0: none
+  Traffic traffic;
   DType dtype[kMaxPointwiseInputs + 1];
   std::int64_t extent[kMaxRank];
   std::int64_t stride[kMaxPointwiseInputs + 1][kMaxRank];

@@ -2,6 +2,7 @@
 // operand repeats, the function is computed once for each of its elements.
 #include "core/cpu/pointwise/pointwise.h"
 #include "core/memory/scratch.h"
+#include "core/runtime/choice.h"
 
 namespace tw {
 namespace {
@@ -54,7 +55,7 @@ Problem rest_of(const Problem& p, const Problem& part) {
 bool run_repeated_part(const PointwiseProblem& p) {
   constexpr std::int64_t kRepeats = 4;  // fewer do not pay for another pass
   Problem part = part_of(p);
-  if (part.count * kRepeats > p.count) return false;
+  if (part.count * kRepeats > p.count || !uses(Optimization::broadcast_hoisting)) return false;
   const Scratch values(static_cast<std::size_t>(part.count) * size_of(part.dtype[0]));
   part.data[0] = values.as<void>();
   run_pointwise(part);

@@ -56,7 +56,7 @@ class ShortRows {
         compute_(dtype_of(p.type)),
         size_(static_cast<std::int64_t>(size_of(compute_))),
         result_(p.dtype[0] == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_ : compute_),
-        traffic_(traffic_of(p)) {
+        traffic_(p.traffic) {
     std::int64_t widest = size_;
     for (int k = 0; k < p.operands; ++k) {
       const std::int64_t step = bytes(k);

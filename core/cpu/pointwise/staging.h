@@ -1,19 +1,12 @@
 // What pointwise kernels are fed by: how much is staged and taken at a time, and rows that are
 // short.
 #pragma once
-#include "core/base/cpu_info.h"
 #include "core/base/thresholds.h"
 #include "core/cpu/pointwise/pointwise.h"
 
 namespace tw {
 
 inline constexpr int kMaxOperands = kMaxPointwiseInputs + 1;
-inline Traffic traffic_of(const PointwiseProblem& p) {
-  static const bool loads_halves = cpu_info().vector_path_bits == 256;
-  const std::int64_t bytes = p.count * static_cast<std::int64_t>(size_of(p.dtype[0]));
-  if (bytes >= thresholds::kStreamBytes) return Traffic::nontemporal;
-  return bytes >= thresholds::kBeyondL1Bytes && loads_halves ? Traffic::beyond_l1 : Traffic::in_l1;
-}
 // For a run of the result that begins at y.
 inline Traffic traffic_at(Traffic whole, const void* y) {
   const bool is_line = reinterpret_cast<std::uintptr_t>(y) % 64 == 0;

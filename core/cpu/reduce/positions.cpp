@@ -115,7 +115,7 @@ bool find_position_across(const ReduceProblem& p) {
   if (p.kept.product() != 1 || is_complex(p.in)) return false;
   const int rank = p.reduced.rank(), dense = densest_axis(p.reduced, p.reduced_strides);
   if (rank < 2 || dense < 0 || dense == rank - 1 || p.reduced[dense] < kLeastRow) return false;
-  if (p.reduced.product() == 0) return false;
+  if (p.reduced.product() == 0 || !uses(Optimization::positions_across)) return false;
   PositionAcross(p, dense).run();
   return true;
 }

@@ -95,6 +95,8 @@ class Reduction {
   int64_t first_bytes_ = 0;  // from x to the first term as the axes go
   const bool invariant_;     // no choice may ask how many points there are
   bool by_rows_;             // else by columns
+  bool folds_ = false;       // narrow columns into wide ones
+  bool turns_ = false;       // short rows that are staged into columns
   bool direct_;              // the loops can read x in place
   enum class Gather : std::uint8_t { none, along_kept, along_reduced } gather_ = Gather::none;
   int64_t strip_, strips_;      // of the last kept axis
@@ -125,12 +127,17 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
     by_rows_ = width < kept_width;
   else
     by_rows_ = kept.count == 1 || (reduced.count > 1 && width <= kept_width);
+  if (!by_rows_ && reduced.count > 1 && !uses(Optimization::traversal_choice)) by_rows_ = true;
   const OrderedAxis& inner = by_rows_ ? reduced : kept;
   const bool same = in_ == element_ || (is_bool(in_) && element_ == DType::uint8);
   const bool dense = inner.x_bytes == in_bytes_ || inner.count == 1;
   const bool short_bools = is_bool(element_) && by_rows_ && reduced.count <= kNarrow / 2;
   direct_ = same && dense && !short_bools;
   cut(kept_.count(), reduced_.count());
+  folds_ = !invariant_ && !by_rows_ && 4 * kept.count <= kWideRow &&
+           4 * kWideRows <= reduced.count && uses(Optimization::column_folding);
+  turns_ = !invariant_ && !direct_ && inner.count <= kNarrow &&
+           uses(Optimization::short_rows_as_columns);
 
   const ReduceTable& table = *active_kernels().reduce;
   const auto combine = static_cast<int>(op_);
@@ -151,14 +158,15 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
   const bool long_row = reduced.count >= kBFloat16Row;
   const bool wide = kept.count >= table.bfloat16_width || gapless || invariant_;
   const bool long_enough = (by_rows_ ? long_row : wide) || p.factors;  // which no others read
-  if (widened && dense && long_enough && reads_bfloat16) {
+  if (widened && dense && long_enough && reads_bfloat16 &&
+      (p.factors || uses(Optimization::native_bfloat16))) {
     direct_ = true;
     loop_ = reads_bfloat16;
   }
   const bool of_pairs = !invariant_ && kept.count == 2 && kept.x_bytes == in_bytes_ &&
                         in_ == element_ && reduced.x_bytes == 2 * in_bytes_;
   if (of_pairs && !by_rows_ && op_ == ReduceOp::sum && acc_ == DType::float64 && !p.centres &&
-      !p.factors)
+      !p.factors && uses(Optimization::column_folding))
     pairs_ = table.pair_rows[t];
   if (p.centres) second_loop_ = (by_rows_ ? table.squares_rows : table.squares_columns)[t];
   if (p.factors) {
@@ -174,6 +182,7 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
       gather_ = Gather::along_kept;
     else if (reduced_outside >= kNarrow)
       gather_ = Gather::along_reduced;
+    if (gather_ != Gather::none && !uses(Optimization::small_panel_gather)) gather_ = Gather::none;
   }
   const int64_t terms = reduced.count;
   const bool is_product = op_ == ReduceOp::prod;
@@ -184,7 +193,8 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
       kept.y_step == 1 && (kept_.rank == 1 || (kept_.rank == 2 && kept.count >= kNarrow &&
                                                kept_.axis[0].y_step == kept.count));
   if ((op_ == ReduceOp::sum || is_product) && of_singles && few && ordered && direct_ &&
-      !by_rows_ && reduced_.rank == 1 && !p.finish && !p.factors)
+      !by_rows_ && reduced_.rank == 1 && !p.finish && !p.factors &&
+      uses(Optimization::few_row_kernel))
     few_rows_ = table.few_rows[is_product];
   arg_loop_ = (by_rows_ ? table.arg_rows : table.arg_columns)[!takes_larger(op_)][t];
 }
@@ -197,13 +207,14 @@ void Reduction::cut(int64_t points, int64_t terms) {
   const bool shared = points * terms >= 4 * chunk;  // between threads
   const bool whole = !by_rows_ || is_small_panel();
   int64_t wanted = whole ? kStrip : chunk / (terms + 1) + 1;
+  if (whole && width > kStrip && terms > 1 && !uses(Optimization::strip_mining)) wanted = width;
   // Rows are cut into segments only where they are too few to be shared whole.
   if (!whole && shared) wanted = std::clamp<int64_t>(points / kMinPieces, 1, wanted);
   strip_ = wanted < width ? wanted : width;
   strips_ = strip_ == 0 ? 0 : (width + strip_ - 1) / strip_;
   const int64_t first = reduced_.axis[0].count;
   segments_ = 1;
-  if (shared && points / strip_ < kMinPieces) {
+  if (shared && points / strip_ < kMinPieces && uses(Optimization::parallel_segments)) {
     segments_ = points * terms / chunk;
     const int64_t fitting = kPartialBytes / (points * acc_bytes_) + 1;
     for (const int64_t bound : {kMaxSegments, fitting, first})
@@ -393,7 +404,7 @@ void Reduction::panel(const char* x, int64_t a, int64_t b, int64_t position, Res
 // Rows of a few elements without gaps, as the parts of complex numbers: some together are one wide
 // row, whose accumulators are then joined by halves. Whether they were.
 bool Reduction::fold_columns(const char* x, int64_t a, int64_t b, Results r) const {
-  if (r.positions || second_loop_ || invariant_) return false;
+  if (r.positions || second_loop_ || !folds_) return false;
   int64_t together = 1;
   while (2 * together * a <= kWideRow && 2 * together * kWideRows <= b) together *= 2;
   if (together < 4) return false;
@@ -426,7 +437,7 @@ void Reduction::stage_rows(const char* x, int64_t a, int64_t b, int64_t position
   const bool lies_together = kept == b * step && b <= kStage;
   // Of short rows the terms are taken as rows: where there are gaps, and of bools, whose rows are
   // read one by one.
-  if (!invariant_ && b <= kNarrow && b < a && !r.positions && !second_loop_ &&
+  if (turns_ && b <= kNarrow && b < a && !r.positions && !second_loop_ &&
       (!lies_together || element_ == DType::bool_)) {
     for (int64_t i = 0, m; i < a; i += m) {
       m = std::min(a - i, kStage / b);
@@ -460,7 +471,7 @@ void Reduction::stage_columns(const char* x, int64_t a, int64_t b, int64_t posit
   alignas(64) char stage[kStage * 8];
   const int64_t kept = kept_.last().x_bytes, step = reduced_.last().x_bytes;
   // Of narrow rows many at once, those with gaps column by column.
-  if (!invariant_ && a <= kNarrow && a < b) {
+  if (turns_ && a <= kNarrow && a < b) {
     for (int64_t i = 0, m; i < b; i += m) {
       m = std::min(b - i, kStage / a);
       if (step == a * kept)
@@ -553,6 +564,7 @@ template <class T> bool reduce_run(const ReduceProblem& p, ReduceType type) {
   const bool one_run = p.kept.rank() == 0 && p.reduced.rank() == 1 && p.reduced_strides[0] == 1 &&
                        p.reduced[0] > 0 && p.reduced[0] <= kChunk;
   if (!one_run || is_arg(p.op) || is_logic(p.op) || p.centres || p.factors) return false;
+  if (!uses(Optimization::single_run_reduction)) return false;
   const ReduceFunction loop =
       active_kernels().reduce->rows[static_cast<int>(p.op)][static_cast<int>(type)];
   T* const y = static_cast<T*>(p.y);

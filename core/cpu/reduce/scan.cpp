@@ -130,7 +130,7 @@ struct Scan {
         loops.short_rows(end - begin, s.n, p.x + at, p.y + at, p.reverse);
       });
     if (pieces() > 1 && s.outer < num_threads()) {
-      const bool shares = num_threads() > 1;
+      const bool shares = num_threads() > 1 && uses(Optimization::two_pass_scan);
       for (int64_t row = 0; row < s.outer; ++row) shares ? shared_row(row) : whole_row(row);
       return;
     }

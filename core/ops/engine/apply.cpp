@@ -67,6 +67,16 @@ namespace {
 // Whether no mode and no listener is in force that only the slow path knows.
 bool is_plain() { return modes.plain && !observed_everywhere.load(std::memory_order_relaxed); }
 
+// Whether nothing keeps calls from their shortcuts but that some of these are off. Cold: while all
+// are on, nobody asks.
+[[gnu::cold, gnu::noinline]] bool is_plain_but_in_full() {
+  Modes like = modes;
+  like.in_full = false;
+  like.update_plain();
+  return like.plain && !observed();
+}
+bool may_keep_calls() { return is_plain() || (is_plain_but_in_full() && uses(Optimization::call_cache)); }
+
 // What dispatch asks of operands: the marks of all of them in one number.
 class DispatchFlags {
  public:
@@ -359,7 +369,7 @@ bool is_permuted(const OpRecord& op, const Call& call) {
   if (!may || x.contiguous || !is_dense(*x.shape, *x.strides)) return false;
   for (int i = 1; i < call.inputs; ++i)
     if (call.in[i].number || call.in[i].rank() != x.rank()) return false;
-  return true;
+  return uses(Optimization::memory_order);
 }
 
 Dims in_order(const Dims& dims, const AxisOrder& order) {
@@ -420,7 +430,7 @@ bool widens_recorded(const OpKernels& kernels, const OpRecord& op, const Operand
   const OpKernels& kernels = kernels_of(op);
   if ((op.flags & kWidensAll) && widens_recorded(kernels, op, in, inputs)) [[unlikely]]
     return run_fallback(op, Inferred(op, in, inputs, attributes), kTooNarrow, in, out);
-  const bool may_keep = kernels.lowering && is_plain();
+  const bool may_keep = kernels.lowering && may_keep_calls();
   const CallKey key(may_keep, op, in, inputs, attributes);
   if (KnownCall* const known = find_known(key)) {
     launch_known(*known, op, in, inputs, out);
@@ -529,8 +539,15 @@ template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs,
   DispatchFlags(in, inputs).needs_slow_path() ? as_scoped_op(op, in, inputs, f) : f();
 }
 
+// Whether an op may run by its `quick` function though calls run in full.
+bool may_take_shortcut() {
+  return !is_off(Optimization::call_shortcuts) && !(modes.choice && modes.choice->forces_plain_op());
+}
+
 [[gnu::noinline]] void apply_slow_path(const OpRecord& op, const Operand* in, int inputs,
                                        Attributes attributes, Tensor* out) {
+  used_rows = {};
+  if (is_plain_but_in_full() && may_take_shortcut()) return apply_here<run_quickly>(op, in, inputs, attributes, out, {in, inputs});
   as_scoped_op(op, in, inputs, [&] {
     if (modes.autocast && op.autocast != Autocast::as_given)
       return apply_autocast(op, in, inputs, attributes, out);

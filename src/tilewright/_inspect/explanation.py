@@ -42,6 +42,8 @@ class Entry:
     `start_ns` is on the clock of `time.perf_counter_ns`, `thread` a native id, `module` the path of
     the `nn.Module` whose forward ran, `source` the line of the program as 'file:line'.
 
+    `optimizations`: names of those that it used, of the rows of `tw.optimizations.table()`.
+
     `roofline_percent`: the share of the speed that the machine's arithmetic (`bound` is
     "compute") or its memory ("memory") would allow; above 100 where data came from a cache. None
     for an op that neither computes nor moves anything. Source: Williams, Waterman and Patterson,
@@ -62,6 +64,7 @@ class Entry:
     device: str = "cpu"
     module: str = ""
     source: str = ""
+    optimizations: tuple[str, ...] = ()
     roofline_percent: float | None = None
     bound: str | None = None
 
