@@ -17,7 +17,7 @@ set(TW_CORE_GROUPS
    cpu/reduce/positions cpu/sequence/recurrent_backward"
   "cpu/sequence/attention cpu/pointwise/complex_functions cpu/reduce/complex_product cpu/convolution/depthwise
    cpu/convolution/winograd cpu/convolution/direct_dots cpu/random/random"
-  "cpu/convolution/naive cpu/sequence/recurrent_steps cpu/reduce/reduce cpu/pointwise/repeated_operand
+  "cpu/sequence/recurrent_steps cpu/reduce/reduce cpu/pointwise/repeated_operand
    cpu/pointwise/short_rows cpu/convolution/direct_pixels"
   "cpu/move/join cpu/sequence/recurrent_products cpu/move/scatter cpu/convolution/direct_sums"
   "cpu/normalization/norm cpu/order/order cpu/convolution/direct_weights"

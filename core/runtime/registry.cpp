@@ -155,14 +155,20 @@ double weight_of(const Kernel& kernel, const void* problem) {
   return cost_of(kernel, problem);
 }
 
+// Those that the free choice weighs.
+std::ptrdiff_t count_weighed(const OpKernels& entry) {
+  return std::count_if(entry.kernels.begin(), entry.kernels.end(),
+                       [](const Kernel* kernel) { return !kernel->is_definition; });
+}
+
 // Null when none accepts. Costs are asked for only where there is a choice; the first of equals
 // wins.
 const Kernel* cheapest(const OpKernels& entry, const void* problem) {
   const Kernel* best = nullptr;
   double best_cost = -1;  // not asked for yet
   for (const Kernel* kernel : entry.kernels) {
-    if (!within_limit(*kernel, problem) || breaks_invariance(*kernel, problem) ||
-        !accepts(*kernel, problem, nullptr))
+    if (kernel->is_definition || !within_limit(*kernel, problem) ||
+        breaks_invariance(*kernel, problem) || !accepts(*kernel, problem, nullptr))
       continue;
     if (!best) {
       best = kernel;
@@ -213,8 +219,9 @@ void register_kernel(const Kernel* kernel) {
     if (!std::strcmp(other->name, kernel->name))
       fail(ErrorKind::value, "register_kernel: ", kernel->op, " has a kernel '", kernel->name,
            "' already");
-  entry.kernels.push_back(kernel);
-  entry.only = entry.kernels.size() == 1 && always_accepts(*kernel) ? kernel : nullptr;
+  entry.kernels.insert(kernel->is_definition ? entry.kernels.begin() : entry.kernels.end(), kernel);
+  const Kernel* const last = entry.kernels.back();
+  entry.only = count_weighed(entry) == 1 && always_accepts(*last) ? last : nullptr;
   forget_choices();
 }
 
@@ -245,6 +252,15 @@ Lowering& add_one_kernel(KernelSet set, const char* op, const char* help, const 
                                       .set = set};
   register_lowering(lowering);
   return *lowering;
+}
+
+void add_definition(const char* op, void (*run)(const void* problem)) {
+  register_kernel(new Kernel{.op = op,
+                             .name = "naive",
+                             .device = kKernelSetNames[static_cast<int>(KernelSet::cpu)],
+                             .help = "the definition in plain loops, one element after the other",
+                             .run = run,
+                             .is_definition = true});
 }
 
 void register_body(const char* op) {
@@ -336,6 +352,8 @@ const Kernel& choose_freely(const OpKernels* op, const void* problem) {
 
 bool is_forced(const OpKernels* op) { return forced_of(*op); }
 
+bool has_choice(const OpKernels* op) { return count_weighed(*op) > 1 || is_forced(op); }
+
 bool forces_body(const OpKernels* op) { return forced_of(*op) == op->body; }
 
 bool forced_kernel_accepts(const OpKernels* op, const void* problem) {
@@ -370,6 +388,7 @@ std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
     candidate.reason.clear();
     if (!forced && is_batch_invariant() && kernel->cost_of_one_ns && candidate.cost_ns < chosen_ns)
       candidate.reason = "costs more for one sample: batch invariance is on";
+    if (!forced && kernel->is_definition) candidate.reason = "runs where it is forced";
     if (!forced && !within_limit(*kernel, problem))
       candidate.reason = std::string("less exact than the precision setting '") +
                          kMatmulPrecisionNames[static_cast<int>(precision_limit())] + "' allows";

@@ -47,6 +47,8 @@ struct Kernel {
   double error = 0;
   // Estimate for one sample, by which the choice goes under batch invariance. Null: cost_ns.
   double (*cost_of_one_ns)(const void* problem) = nullptr;
+  // The op's definition in plain loops, to be read and compared with: runs where it is forced.
+  bool is_definition = false;
 };
 // An op's one kernel on a device, and how calls go to it: what add_kernel makes a Kernel and a
 // Lowering of.
@@ -62,6 +64,8 @@ struct OneKernel {
 // A Problem's. Kernel and lowering live as long as the process.
 Lowering& add_one_kernel(KernelSet set, const char* op, const char* help, const OneKernel& one,
                          std::uint32_t problem_bytes);
+// The definition of an op that has a kernel, for the same problems: the first rung of its ladder.
+void add_definition(const char* op, void (*run)(const void* problem));
 template <class Problem>
 Lowering& add_one_kernel(KernelSet set, const char* op, const char* help, const OneKernel& one) {
   static_assert(sizeof(Problem) <= kMaxProblemBytes);
@@ -134,6 +138,8 @@ inline bool is_free(const OpKernels* op) {
 inline const Kernel& choose_kernel(const OpKernels* op, const void* problem) {
   return is_free(op) && op->only ? *op->only : choose_among(op, problem);
 }
+// Whether several kernels are weighed, or one is forced.
+bool has_choice(const OpKernels* op);
 inline void run_kernel(const Lowering& lowering, const Kernel& kernel, const void* problem) {
   lowering.run ? lowering.run(kernel, problem) : kernel.run(problem);
 }

@@ -16,6 +16,11 @@ struct IsaKernels {
 const IsaKernels* kernels_of(Isa isa);
 
 inline const IsaKernels& active_kernels() { return *isa_in_force().kernels; }
+// One element at a time, for definitions; where that set is not built, those in use.
+inline const IsaKernels& scalar_kernels() {
+  const IsaKernels* const scalar = kernels_of(Isa::scalar);
+  return scalar ? *scalar : active_kernels();
+}
 // The record of a set. Raises ValueError when this machine cannot run it.
 const ActiveIsa* find_isa(Isa isa);
 // For this thread, and for all that have not chosen. Both raise as find_isa does.

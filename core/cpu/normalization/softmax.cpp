@@ -284,12 +284,13 @@ void log_softmax_backward(const SoftmaxShape& s, const void* y, const void* g, b
   backward(s, y, g, repeated, dx, loops.log_softmax_backward, loops.log_softmax_backward_columns);
 }
 
-int64_t first_bad_target(const CrossEntropyProblem& p) {
+void check_targets(const CrossEntropyProblem& p) {
   for (int64_t i = 0; i < p.rows; ++i) {
     const int64_t target = p.targets[i];
-    if ((target < 0 || target >= p.classes) && target != p.ignore_index) return i;
+    if ((target < 0 || target >= p.classes) && target != p.ignore_index)
+      fail(ErrorKind::index, "cross_entropy: target ", target, " in row ", i,
+           " is out of range for ", p.classes, " classes");
   }
-  return -1;
 }
 void cross_entropy(const CrossEntropyProblem& p, void* loss, void* norms) {
   const SoftmaxLoops& loops = loops_of(p.dtype);
@@ -316,11 +317,7 @@ namespace {
 
 // ---- the ops' kernels and lowerings ----
 
-struct Problem {
-  SoftmaxShape shape;
-  bool repeated;  // the gradient is one element
-  void* at[3];    // inputs, then the result
-};
+using Problem = SoftmaxProblem;
 
 // Along axes that are neighbours.
 SoftmaxShape shape_of(const Meta& x, std::uint32_t reduced) {
@@ -406,12 +403,6 @@ void run(const void* problem) {
 constexpr char kHelp[] = "maximum, sum of exponentials, scaling; a row stays in cache";
 constexpr char kBackwardHelp[] = "a sum and a scaled difference; a row stays in cache";
 
-struct LossProblem {
-  CrossEntropyProblem rows;
-  const void *norms, *g;
-  void *loss, *norms_out, *counted, *dx;
-  int64_t g_step;
-};
 LossProblem& fresh(const Call& call, void* problem) {
   LossProblem& p = *new (problem) LossProblem{};
   const Meta& x = call.in[0];
@@ -429,10 +420,7 @@ void bind_losses(void* problem, void* const* at) {
 }
 void run_losses(const void* problem) {
   const auto& p = *static_cast<const LossProblem*>(problem);
-  const int64_t bad = first_bad_target(p.rows);
-  if (bad >= 0)
-    fail(ErrorKind::index, "cross_entropy: target ", p.rows.targets[bad], " in row ", bad,
-         " is out of range for ", p.rows.classes, " classes");
+  check_targets(p.rows);
   cross_entropy(p.rows, p.loss, p.norms_out);
   const int64_t ignored =
       std::count(p.rows.targets, p.rows.targets + p.rows.rows, p.rows.ignore_index);

@@ -38,8 +38,8 @@ struct CrossEntropyProblem {
   const std::int64_t* targets;
   std::int64_t ignore_index;
 };
-// The first row whose target is neither in [0, classes) nor ignored, or -1.
-std::int64_t first_bad_target(const CrossEntropyProblem& problem);
+// Raises IndexError for a target that is neither in [0, classes) nor ignored.
+void check_targets(const CrossEntropyProblem& problem);
 // norms[row] = {top, log_sum}: the largest logit, and log sum exp(x[row] - top). Kept apart, since
 // their sum would lose the digits of log_sum beside a large top.
 // loss[row] = log_sum - (x[row][target] - top). Arrays of dtype: [rows] and [rows, 2].
@@ -47,6 +47,19 @@ void cross_entropy(const CrossEntropyProblem& problem, void* loss, void* norms);
 // dx = (exp(x - top - log_sum) - onehot(target)) * g[row * g_step]; g_step 0: one gradient for all.
 void cross_entropy_backward(const CrossEntropyProblem& problem, const void* norms, const void* g,
                             std::int64_t g_step, void* dx);
+
+// The ops' calls.
+struct SoftmaxProblem {
+  SoftmaxShape shape;
+  bool repeated;  // the gradient is one element
+  void* at[3];    // inputs, then the result
+};
+struct LossProblem {
+  CrossEntropyProblem rows;
+  const void *norms, *g;
+  void *loss, *norms_out, *counted, *dx;
+  std::int64_t g_step;
+};
 
 // The loops over one element type. Rows are contiguous; columns are `inner` elements apart down n,
 // and `width` of them are taken. `stream`: y is too large for the caches and its rows are 64-byte

@@ -52,7 +52,9 @@ DType dtype_of(ComputeType type) {
 }
 
 PointwiseFn pointwise_value(PointwiseOp op, ComputeType type) {
-  const IsaKernels& kernels = active_kernels();
+  return pointwise_value(op, type, active_kernels());
+}
+PointwiseFn pointwise_value(PointwiseOp op, ComputeType type, const IsaKernels& kernels) {
   const int row = static_cast<int>(op);
   if (type == ComputeType::c64)
     if (const PointwiseFn f = complex_value<float>(op)) return f;
@@ -65,12 +67,55 @@ PointwiseFn pointwise_value(PointwiseOp op, ComputeType type) {
 }
 
 PointwiseFn pointwise_gradient(PointwiseOp op, int input, ComputeType type) {
-  const IsaKernels& kernels = active_kernels();
+  return pointwise_gradient(op, input, type, active_kernels());
+}
+PointwiseFn pointwise_gradient(PointwiseOp op, int input, ComputeType type,
+                               const IsaKernels& kernels) {
   const int row = static_cast<int>(op);
   if (type == ComputeType::f32) return kernels.pointwise_float32->gradient[row][input];
   if (type == ComputeType::f64) return kernels.pointwise_float64->gradient[row][input];
   if (type == ComputeType::bf16) return kernels.pointwise_bfloat16->gradient[row][input];
   return nullptr;
+}
+
+// Whole numbers have no fractions: pow(2, -1) of integers would be 0.
+void check_exponents(const PointwiseProblem& p) {
+  constexpr int kExponent = 2;
+  if (!is_signed_int(p.dtype[kExponent]) || p.count == 0) return;
+  PlainDims shape, strides;
+  for (int i = 0; i < p.rank; ++i) {
+    const std::int64_t step = p.stride[kExponent][i];
+    shape.push_back(step == 0 ? 1 : p.extent[i]);
+    strides.push_back(step);
+  }
+  char item[8];
+  std::int64_t least;
+  reduce({ReduceOp::min,
+          p.dtype[kExponent],
+          p.dtype[kExponent],
+          {},
+          {},
+          shape,
+          strides,
+          p.data[kExponent],
+          item});
+  convert_elements(p.dtype[kExponent], DType::int64, 1, item, 0, &least, 0);
+  if (least < 0)
+    fail(ErrorKind::value, "pow: integers to the negative power ", least,
+         " are no integers; convert with astype(float32) first");
+}
+
+DType result_type(const PointwiseProblem& p) {
+  const bool is_truth = p.dtype[0] == DType::bool_ && p.type != ComputeType::u8;
+  return is_truth ? DType::bool_ : dtype_of(p.type);
+}
+
+// bool has no arithmetic: its sum and product are the logical ones.
+PointwiseOp op_for(PointwiseOp op, DType type) {
+  if (!is_bool(type)) return op;
+  if (op == PointwiseOp::add) return PointwiseOp::logical_or;
+  if (op == PointwiseOp::multiply) return PointwiseOp::logical_and;
+  return op;
 }
 
 namespace {
@@ -101,7 +146,7 @@ class Row {
         inputs_(p.operands - 1),
         compute_(dtype_of(p.type)),
         selects_(p.select != nullptr),
-        result_(p.dtype[0] == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_ : compute_),
+        result_(result_type(p)),
         traffic_(p.traffic) {}
 
   // Rows of n elements, the operands' row_bytes apart; types and strides are those of all rows.
@@ -316,33 +361,6 @@ class CrossingTiles {
   std::int64_t height_, down_, across_;
 };
 
-// Whole numbers have no fractions: pow(2, -1) of integers would be 0.
-void check_exponents(const Problem& p) {
-  constexpr int kExponent = 2;
-  if (!is_signed_int(p.dtype[kExponent]) || p.count == 0) return;
-  PlainDims shape, strides;
-  for (int i = 0; i < p.rank; ++i) {
-    const std::int64_t step = p.stride[kExponent][i];
-    shape.push_back(step == 0 ? 1 : p.extent[i]);
-    strides.push_back(step);
-  }
-  char item[8];
-  std::int64_t least;
-  reduce({ReduceOp::min,
-          p.dtype[kExponent],
-          p.dtype[kExponent],
-          {},
-          {},
-          shape,
-          strides,
-          p.data[kExponent],
-          item});
-  convert_elements(p.dtype[kExponent], DType::int64, 1, item, 0, &least, 0);
-  if (least < 0)
-    fail(ErrorKind::value, "pow: integers to the negative power ", least,
-         " are no integers; convert with astype(float32) first");
-}
-
 const PointwiseTable& floating_table(ComputeType type) {
   const IsaKernels& kernels = active_kernels();
   return type == ComputeType::f32 ? *kernels.pointwise_float32 : *kernels.pointwise_float64;
@@ -431,14 +449,6 @@ void set_up(const Call& call, PointwiseFn fn, ComputeType type, void* problem) {
   p.rank = 1;
   p.extent[0] = 1;
   for (int k = 0; k < p.operands; ++k) p.stride[k][0] = 1;
-}
-
-// bool has no arithmetic: its sum and product are the logical ones.
-PointwiseOp op_for(PointwiseOp op, DType type) {
-  if (!is_bool(type)) return op;
-  if (op == PointwiseOp::add) return PointwiseOp::logical_or;
-  if (op == PointwiseOp::multiply) return PointwiseOp::logical_and;
-  return op;
 }
 
 // Whether all operands are of the call's type; masks, where the row chooses by them, count as

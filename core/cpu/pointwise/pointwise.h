@@ -9,6 +9,8 @@
 
 namespace tw {
 
+struct IsaKernels;
+
 // Element types that kernels compute in; other types are converted on the way in and out.
 // `bf16` is float32 between a load and a store of bfloat16, for rows that are cheap against copies
 // of their operands.
@@ -86,7 +88,17 @@ bool run_repeated_part(const PointwiseProblem& problem);
 // Splits large problems over threads. y may be exactly one of the inputs, but not overlap partly.
 void run_pointwise(const PointwiseProblem& problem);
 
+// Of the instruction set in use, or of another one.
 PointwiseFn pointwise_value(PointwiseOp op, ComputeType type);
 PointwiseFn pointwise_gradient(PointwiseOp op, int input, ComputeType type);
+PointwiseFn pointwise_value(PointwiseOp op, ComputeType type, const IsaKernels& kernels);
+PointwiseFn pointwise_gradient(PointwiseOp op, int input, ComputeType type,
+                               const IsaKernels& kernels);
+// What a formula computes results of this type by.
+PointwiseOp op_for(PointwiseOp op, DType type);
+// The type in which functions write results.
+DType result_type(const PointwiseProblem& problem);
+// Raises ValueError for a negative power of integers.
+void check_exponents(const PointwiseProblem& problem);
 
 }  // namespace tw

@@ -55,7 +55,7 @@ class ShortRows {
         length_(rows_ * inner_),
         compute_(dtype_of(p.type)),
         size_(static_cast<std::int64_t>(size_of(compute_))),
-        result_(p.dtype[0] == DType::bool_ && p.type != ComputeType::u8 ? DType::bool_ : compute_),
+        result_(result_type(p)),
         traffic_(p.traffic) {
     std::int64_t widest = size_;
     for (int k = 0; k < p.operands; ++k) {

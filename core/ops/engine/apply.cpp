@@ -75,7 +75,9 @@ bool is_plain() { return modes.plain && !observed_everywhere.load(std::memory_or
   like.update_plain();
   return like.plain && !observed();
 }
-bool may_keep_calls() { return is_plain() || (is_plain_but_in_full() && uses(Optimization::call_cache)); }
+bool may_keep_calls() {
+  return is_plain() || (is_plain_but_in_full() && uses(Optimization::call_cache));
+}
 
 // What dispatch asks of operands: the marks of all of them in one number.
 class DispatchFlags {
@@ -230,7 +232,7 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
         seen.kernel = kernel.name;
         if (kernels.set == KernelSet::cpu) seen.isa = name_of(active_isa());
         seen.problem = lowering.describe ? lowering.describe(problem) : problem_text(call);
-        if (modes.observers && kernels.solver->kernels.size() > 1)  // explain's, not profiles'
+        if (modes.observers && has_choice(kernels.solver))  // explain's, not profiles'
           seen.candidates = candidates(kernels.solver, problem);
       },
       makes_results && is_long(prepared.estimate) && !writes_to_operands(op));
@@ -541,13 +543,15 @@ template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs,
 
 // Whether an op may run by its `quick` function though calls run in full.
 bool may_take_shortcut() {
-  return !is_off(Optimization::call_shortcuts) && !(modes.choice && modes.choice->forces_plain_op());
+  return !is_off(Optimization::call_shortcuts) &&
+         !(modes.choice && modes.choice->forces_plain_op());
 }
 
 [[gnu::noinline]] void apply_slow_path(const OpRecord& op, const Operand* in, int inputs,
                                        Attributes attributes, Tensor* out) {
   used_rows = {};
-  if (is_plain_but_in_full() && may_take_shortcut()) return apply_here<run_quickly>(op, in, inputs, attributes, out, {in, inputs});
+  if (is_plain_but_in_full() && may_take_shortcut())
+    return apply_here<run_quickly>(op, in, inputs, attributes, out, {in, inputs});
   as_scoped_op(op, in, inputs, [&] {
     if (modes.autocast && op.autocast != Autocast::as_given)
       return apply_autocast(op, in, inputs, attributes, out);

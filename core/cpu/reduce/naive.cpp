@@ -1,0 +1,172 @@
+// The definition of reductions: for each result, one loop over its terms. Floating sums and
+// products are made in a wider type, those of whole numbers in 64 bits.
+#include <type_traits>
+
+#include "core/cpu/copy/convert.h"
+#include "core/cpu/isa/add_kernel.h"
+#include "core/cpu/isa/families.h"
+#include "core/cpu/isa/isa.h"
+#include "core/cpu/reduce/reduce.h"
+
+namespace tw {
+namespace {
+
+using std::int64_t;
+
+// Calls f(offset) for each place of a shape, row-major; strides and offset in elements.
+template <class F> void each_place(const PlainDims& shape, const PlainDims& strides, F&& f,
+                                   int axis = 0, int64_t offset = 0) {
+  if (axis == shape.rank()) return f(offset);
+  if (axis + 1 == shape.rank()) {
+    for (int64_t i = 0; i < shape[axis]; ++i) f(offset + i * strides[axis]);
+    return;
+  }
+  for (int64_t i = 0; i < shape[axis]; ++i)
+    each_place(shape, strides, f, axis + 1, offset + i * strides[axis]);
+}
+
+void convert(DType from, const void* x, DType to, void* y) {
+  scalar_kernels().convert->convert[index_of(from)][index_of(to)](1, x, 0, y, 0);
+}
+
+// What terms of an element type are joined in.
+template <class T> struct WideOf {
+  using type =
+      std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>,
+                         std::conditional_t<std::is_unsigned_v<T>, std::uint64_t, int64_t>, double>;
+};
+template <> struct WideOf<double> {
+  using type = long double;
+};
+template <> struct WideOf<bool> {
+  using type = std::uint64_t;
+};
+template <class Part> struct WideOf<Complex<Part>> {
+  using type = Complex<double>;
+};
+template <class T> typename WideOf<T>::type wide(T x) {
+  using Wide = typename WideOf<T>::type;
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<Wide>(x);
+  } else if constexpr (is_complex_number<T>) {
+    return {x.re, x.im};
+  } else {
+    double y;
+    convert(DTypeOf<T>::value, &x, DType::float64, &y);
+    return y;
+  }
+}
+
+Complex<double> operator+(Complex<double> a, Complex<double> b) {
+  return {a.re + b.re, a.im + b.im};
+}
+Complex<double> operator*(Complex<double> a, Complex<double> b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+template <class Wide> bool is_zero(Wide x) {
+  if constexpr (std::is_arithmetic_v<Wide>)
+    return x == 0;
+  else
+    return x.re == 0 && x.im == 0;
+}
+
+// The square of what lies between an element and the centre.
+template <class Wide> Wide apart(Wide x, double centre) {
+  if constexpr (std::is_floating_point_v<Wide>)
+    return (x - centre) * (x - centre);
+  else
+    return x;
+}
+// What of an element a sum is of.
+template <class Wide> Wide term(ReduceOp op, Wide x) {
+  if constexpr (std::is_arithmetic_v<Wide>) {
+    if (op == ReduceOp::numbers) return x == x ? x : 0;
+    if (op == ReduceOp::nonzeros) return x != 0;
+    if (op == ReduceOp::magnitudes) return x < 0 || (x == 0 && 1 / double(x) < 0) ? Wide(0 - x) : x;
+    if (op == ReduceOp::squares) return x * x;
+  }
+  return x;
+}
+
+template <class T> void reduce(const ReduceProblem& p) {
+  using Wide = typename WideOf<T>::type;
+  const auto* const x = static_cast<const T*>(p.x);
+  const auto* const factors = static_cast<const T*>(p.factors);
+  int64_t result = 0;
+  const auto write = [&](DType type, const void* value) {
+    convert(type, value, p.out, static_cast<char*>(p.y) + result * int64_t(size_of(p.out)));
+  };
+  each_place(p.kept, p.kept_strides, [&](int64_t kept) {
+    double centre = 0;
+    if (p.centres) {
+      const DType type = p.in == DType::float64 ? DType::float64 : DType::float32;
+      convert(type, static_cast<const char*>(p.centres) + result * int64_t(size_of(type)),
+              DType::float64, &centre);
+    }
+    Wide sum = {}, product = {1}, best = {};
+    int64_t place = 0, best_place = -1;
+    bool any = false, all = true;
+    each_place(p.reduced, p.reduced_strides, [&](int64_t offset) {
+      const Wide element = wide(x[kept + offset]);
+      if (join_of(p.op) == ReduceJoin::sum) {
+        if (p.factors)
+          sum = sum + element * wide(factors[kept + offset]);
+        else
+          sum = sum + term(p.op, p.centres ? apart(element, centre) : element);
+      }
+      if (join_of(p.op) == ReduceJoin::product) product = product * element;
+      if constexpr (std::is_arithmetic_v<Wide>)
+        if (is_extremum(p.op)) {
+          const bool later = takes_larger(p.op) ? element > best : element < best;
+          if (best_place < 0 || (best == best && (later || element != element))) {
+            best = element;
+            best_place = place;
+          }
+        }
+      any |= !is_zero(element);
+      all &= !is_zero(element);
+      ++place;
+    });
+    if (is_logic(p.op)) {
+      const bool holds = p.op == ReduceOp::any ? any : all;
+      write(DType::bool_, &holds);
+    } else if (is_arg(p.op)) {
+      write(DType::int64, &best_place);
+    } else {
+      Wide joined = is_extremum(p.op) ? best : join_of(p.op) == ReduceJoin::sum ? sum : product;
+      if constexpr (std::is_arithmetic_v<Wide>) {
+        if (p.finish) {
+          auto finished = static_cast<double>(joined);
+          p.finish(1, ReducedCount(p.reduced.product(), p.out), &finished);
+          write(DType::float64, &finished);
+        } else if constexpr (std::is_floating_point_v<Wide>) {
+          const auto value = static_cast<double>(joined);
+          write(DType::float64, &value);
+        } else {
+          write(DTypeOf<Wide>::value, &joined);
+        }
+      } else {
+        if (p.finish) p.finish(2, ReducedCount(p.reduced.product(), p.out), &joined.re);
+        write(DType::complex128, &joined);
+      }
+    }
+    ++result;
+  });
+}
+
+void run(const void* problem) {
+  const auto& p = *static_cast<const ReduceProblem*>(problem);
+  visit(p.in, [&](auto sample) { reduce<decltype(sample)>(p); });
+}
+
+}  // namespace
+
+void register_naive_reduce_kernels() {
+#define TW_REDUCTION(name, ...) add_definition(#name, run);
+#include "core/problems/reductions.inc"
+#undef TW_REDUCTION
+  add_definition("squares_about", run);
+  add_definition("sum_of_products", run);
+}
+
+}  // namespace tw
