@@ -64,6 +64,10 @@ nb::dict describe(const Event& event) {
     for (const OptimizationRow& row : kOptimizationRows)
       if (event.optimizations.has(id_of(row))) optimizations.append(row.name);
     out["optimizations"] = nb::tuple(optimizations);
+    nb::list inner;
+    for (const Kernel* kernel : event.inner)
+      inner.append(std::string(kernel->op) + " " + kernel->name);
+    out["inner"] = nb::tuple(inner);
   } else {
     out["bytes"] = static_cast<std::int64_t>(event.bytes);
     out["block"] = event.block;

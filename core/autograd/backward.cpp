@@ -11,6 +11,7 @@
 #include "core/autograd/user_function.h"
 #include "core/autograd/gradient_hooks.h"
 #include "core/autograd/planner.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/device.h"
 #include "core/runtime/interruption.h"
 
@@ -163,7 +164,9 @@ class Walk final : public Waiting {
       refuse_nan(node, grads);
     if (door) return leave_door(node, versions, g, grads);
     for (int i = 0; i < node.results; ++i) g[i] = Tensor();
-    if (!dry_ && !options_.retain_graph && !options_.create_graph && uses(Optimization::early_release)) node.release();
+    if (!dry_ && !options_.retain_graph && !options_.create_graph &&
+        uses(Optimization::early_release))
+      node.release();
     for (int i = 0; i < node.inputs; ++i)
       if (grads[i]) deliver(node.edges[i], std::move(grads[i]));
   }

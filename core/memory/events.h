@@ -61,7 +61,8 @@ struct Event {
   std::string kernel, isa, problem;  // problem: shapes and types as text
   double flops = 0;
   std::vector<Candidate> candidates;
-  OptimizationSet optimizations;  // that were used
+  OptimizationSet optimizations;     // that were used
+  std::vector<const Kernel*> inner;  // kernels that solved parts of the problem
 
   // Memory.
   std::uint64_t block = 0;  // equal for all events of one block while it lives

@@ -64,9 +64,13 @@ void set_choice(const Choice& choice) {
   modes.update_plain();
 }
 
-thread_local OptimizationSet used_rows;
+thread_local Used used;
 void note_use(Optimization row) {
-  if (observed()) used_rows.add(row);
+  if (observed()) used.rows.add(row);
+}
+void note_use(const Kernel& inner) {
+  if (observed() && std::find(used.inner.begin(), used.inner.end(), &inner) == used.inner.end())
+    used.inner.push_back(&inner);
 }
 
 const Choice* interned(const Choice& choice) {

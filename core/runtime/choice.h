@@ -74,9 +74,14 @@ void turn_off_for_all(const OptimizationSet& rows);
 inline bool is_off(Optimization row) {
   return is_off_for_all(row) || (modes.choice && modes.choice->off.has(row));
 }
-// Rows that were used since somebody looked, while ops are observed: for `explain`.
-extern thread_local OptimizationSet used_rows;
+// What was used since somebody looked, while ops are observed: for `explain`.
+struct Used {
+  OptimizationSet rows;
+  std::vector<const Kernel*> inner;  // that solved parts of the op's problem, each once
+};
+extern thread_local Used used;
 [[gnu::cold, gnu::noinline]] void note_use(Optimization row);
+[[gnu::cold, gnu::noinline]] void note_use(const Kernel& inner);
 // Whether the row is on where all else speaks for it, so that it is used now. Asked on the thread
 // that makes the call, before its loops.
 inline bool uses(Optimization row) {

@@ -47,7 +47,9 @@ template <class Run, class Describe> inline void run_prepared(const Estimate& es
   launch();
   active_device().synchronize(active_device());
   event.ns = now_ns() - event.start_ns;
-  event.optimizations = std::exchange(used_rows, {});
+  const Used seen = std::exchange(used, {});
+  event.optimizations = seen.rows;
+  event.inner = seen.inner;
   publish(event);
 }
 

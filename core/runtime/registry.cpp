@@ -350,6 +350,15 @@ const Kernel& choose_freely(const OpKernels* op, const void* problem) {
   fail_all(*op, problem);
 }
 
+const Kernel& choose_inside(const OpKernels* op, const void* problem) {
+  const Kernel* forced = forced_of(*op);
+  const bool takes = forced && forced != op->body && accepts(*forced, problem, nullptr);
+  const Kernel& kernel = takes ? *forced : choose_freely(op, problem);
+  if (!modes.plain) [[unlikely]]
+    note_use(kernel);
+  return kernel;
+}
+
 bool is_forced(const OpKernels* op) { return forced_of(*op); }
 
 bool has_choice(const OpKernels* op) { return count_weighed(*op) > 1 || is_forced(op); }

@@ -138,6 +138,9 @@ inline bool is_free(const OpKernels* op) {
 inline const Kernel& choose_kernel(const OpKernels* op, const void* problem) {
   return is_free(op) && op->only ? *op->only : choose_among(op, problem);
 }
+// For a part of another op's problem, as a convolution's product: the kernel in force where it
+// accepts, else the free choice.
+const Kernel& choose_inside(const OpKernels* op, const void* problem);
 // Whether several kernels are weighed, or one is forced.
 bool has_choice(const OpKernels* op);
 inline void run_kernel(const Lowering& lowering, const Kernel& kernel, const void* problem) {

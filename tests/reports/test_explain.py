@@ -7,7 +7,7 @@ import pytest
 
 import tilewright as tw
 from tilewright._inspect import machine_peaks
-from tilewright._inspect.machine_peaks import quick_peaks
+from tilewright._inspect.machine_peaks import Level, Peaks, quick_peaks
 
 
 @pytest.fixture
@@ -44,8 +44,9 @@ class TestEntries:
     def test_roofline_share_is_of_the_slower_bound(self, matmul_entry):
         peaks = quick_peaks()
         compute_ns = 1e9 * matmul_entry.flops / peaks.flops_per_s
-        memory_ns = 1e9 * matmul_entry.bytes / peaks.bytes_per_s
-        assert matmul_entry.bound == ("compute" if compute_ns > memory_ns else "memory")
+        level = peaks.served_by(matmul_entry.bytes, matmul_entry.ns)
+        memory_ns = 1e9 * matmul_entry.bytes / level.bytes_per_s
+        assert matmul_entry.bound == ("compute" if compute_ns > memory_ns else level.name)
         share = 100 * max(compute_ns, memory_ns) / matmul_entry.ns
         assert matmul_entry.roofline_percent == pytest.approx(share)
 
@@ -70,6 +71,64 @@ class TestEntries:
         with tw.explain() as report:
             (x @ x).sum().backward()
         assert [entry.op for entry in report].count("matmul") == 3
+
+
+class TestLevels:
+    def test_data_comes_from_the_first_level_that_holds_them(self):
+        levels = (Level("L1", 100, 8e9), Level("L2", 1000, 4e9), Level("memory", math.inf, 1e9))
+        peaks = Peaks(1e9, levels, 1.0)
+        assert peaks.served_by(80, 1e3).name == "L1"
+        assert peaks.served_by(101, 1e3).name == "L2"
+        assert peaks.served_by(2000, 1e9).name == "memory"
+        # Too fast for that one: a faster one has served, or the fastest.
+        assert peaks.served_by(2000, 1000).name == "L2"
+        assert peaks.served_by(2000, 100).name == "L1"
+
+    def test_levels_grow_and_slow_down_to_memory(self):
+        levels = quick_peaks().levels
+        assert levels[-1].name == "memory"
+        assert all(level.bytes_per_s > 0 for level in levels)
+        sizes = [level.capacity_bytes for level in levels]
+        assert sizes == sorted(sizes)
+
+    def test_no_share_passes_the_level_that_served(self):
+        x = tw.randn(512, 512)
+        report = tw.explain.call(lambda: x + x, repeat=20)
+        assert report[0].bound in {"L1", "L2", "L3", "memory", "compute"}
+        assert report[0].bound == "L1" or report[0].roofline_percent <= 106
+
+
+class TestCall:
+    def test_median_and_spread(self):
+        report = tw.explain.call(lambda x: tw.exp(x) + 1, tw.ones(1000), repeat=7)
+        assert [entry.op for entry in report] == ["exp", "add"]
+        for entry in report:
+            assert entry.calls == 7
+            assert entry.low_ns <= entry.ns <= entry.high_ns
+            assert not entry.first
+        assert "(" in str(report).splitlines()[1].split("exp", 1)[1]
+
+    def test_arguments_reach_the_function(self):
+        report = tw.explain.call(tw.sum, tw.ones((3, 4)), axis=0, repeat=1)
+        assert report[0].problem == "float32 (3, 4) to (4,)"
+
+    def test_other_ops_each_time(self):
+        ops = iter([tw.exp, tw.exp, tw.log, tw.exp])
+        with pytest.raises(ValueError, match="other ops"):
+            tw.explain.call(lambda: next(ops)(tw.ones(3)), repeat=3)
+
+    def test_fewer_than_one(self):
+        with pytest.raises(ValueError, match="repeat must be at least 1, got 0"):
+            tw.explain.call(tw.exp, tw.ones(3), repeat=0)
+
+    def test_the_first_of_a_kind_is_marked(self):
+        x = tw.ones((3,))
+        with tw.explain() as report:
+            x + x
+            x + x
+            x * x
+        assert [entry.first for entry in report] == [True, False, False]
+        assert "first: of several calls" in str(report)
 
 
 class TestScope:

@@ -3,6 +3,7 @@
 #include "core/base/thresholds.h"
 #include "core/cpu/convolution/direct.h"
 #include "core/cpu/convolution/planes.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -56,7 +57,7 @@ template <class T> class Rows {
   bool runs_on() const {
     constexpr int64_t many = 16;
     return at_.axes[0].step == 1 && at_.axes[1].step == 1 && out_ >= many &&
-           p_.y[2] % convolution_loops<T>().lanes != 0;
+           p_.y[2] % convolution_loops<T>().lanes != 0 && uses(Optimization::shifted_planes);
   }
   void add_up(const Lines& lines, int64_t group, T* y) const {
     const ConvolutionLoops& loops = convolution_loops<T>();

@@ -7,6 +7,7 @@
 #include "core/cpu/convolution/windows/unfold.h"
 #include "core/cpu/matmul/matmul.h"
 #include "core/memory/scratch.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/registry.h"
 #include "core/runtime/thread_pool.h"
 
@@ -20,7 +21,7 @@ constexpr int64_t kTilePlaces = 64;
 
 void multiply(const MatmulProblem& p) {
   static const OpKernels* const ladder = find_op("matmul");
-  choose_freely(ladder, &p).run(&p);
+  choose_inside(ladder, &p).run(&p);
 }
 
 MatmulProblem product_of(DType dtype, int64_t m, int64_t n, int64_t k) {
@@ -52,11 +53,12 @@ struct ColumnBlocks {
 };
 ColumnBlocks blocks_of(const ConvolutionProblem& p, int64_t places) {
   const int64_t y = volume(p.y);
-  if (y < thresholds::kFewPlaces && p.batch > 1) {
+  if (y < thresholds::kFewPlaces && p.batch > 1 && uses(Optimization::batched_columns)) {
     const int64_t images = std::min(p.batch, parts_of(std::max(places, thresholds::kFewPlaces), y));
     return {images, images * y, 1, parts_of(p.batch, images)};
   }
-  const int64_t parts = parts_of(y, std::max(places, thresholds::kFewPlaces));
+  int64_t parts = parts_of(y, std::max(places, thresholds::kFewPlaces));
+  if (parts > 1 && !uses(Optimization::blocked_im2col)) parts = 1;
   const int64_t each = parts_of(parts_of(y, parts), kTilePlaces) * kTilePlaces;
   return {1, std::min(each, y), parts_of(y, each), p.batch * parts_of(y, each)};
 }
@@ -86,7 +88,7 @@ bool is_plain(const ConvolutionProblem& p) {
   if (volume(p.kernel) != 1) return false;
   for (int d = 0; d < 3; ++d)
     if (p.stride[d] != 1 || p.before[d] != 0 || p.x[d] != p.y[d]) return false;
-  return true;
+  return uses(Optimization::columns_in_place);
 }
 
 // The channels [0, channels) from x on, unfolded into `memory`, or where they lie.

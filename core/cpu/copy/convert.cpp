@@ -13,6 +13,7 @@
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/problems/axes.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {

@@ -8,6 +8,7 @@
 #include "core/cpu/matmul/layout.h"
 #include "core/cpu/matmul/tuning.h"
 #include "core/memory/scratch.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -105,7 +106,7 @@ void set_parts(const MatmulProblem& p, MatmulBlocks& blocks) {
   const std::int64_t element = size_of(p.dtype), l3 = cpu_info().l3_bytes;
   if (l3 <= 0 || blocks.kc >= p.k || packs_rows(p) || p.m * p.n * element <= l3 / 2) return;
   const std::int64_t rows = std::min(l3 / 4 / (blocks.kc * element), p.m);
-  if (rows < thresholds::kTallRows) return;
+  if (rows < thresholds::kTallRows || !uses(Optimization::l3_blocking)) return;
   blocks.part_m = rows;
   blocks.part_n = std::max(l3 / 8 / (rows * element) / blocks.nc, std::int64_t{1}) * blocks.nc;
 }
@@ -131,7 +132,7 @@ bool streams_result(const MatmulProblem& p) {
   return p.k <= kFewTerms && p.beta == 0 && p.c_col == 1 && p.c_row * size % kLineBytes == 0 &&
          p.c_batch * size % kLineBytes == 0 &&
          reinterpret_cast<std::uintptr_t>(p.c) % kLineBytes == 0 &&
-         p.batch * p.m * p.n * size >= stream_bytes(p.k);
+         p.batch * p.m * p.n * size >= stream_bytes(p.k) && uses(Optimization::streaming_stores);
 }
 
 MatmulBlocks blocks_of(const MatmulProblem& p) {
@@ -142,7 +143,8 @@ MatmulBlocks blocks_of(const MatmulProblem& p) {
   // are added up in the same order, so that it changes no bit.
   const bool adds_in_order = p.alpha == 1 && p.beta == 0 && kc >= p.k;
   if (adds_in_order && p.c_col == 1 &&
-      p.m * kMatmulChain * element <= matmul_tuning().small_bytes_of_a)
+      p.m * kMatmulChain * element <= matmul_tuning().small_bytes_of_a &&
+      uses(Optimization::wide_blocks))
     kc = std::min(kc, kMatmulChain);
   const std::int64_t columns =
       std::max(matmul_tuning().block_bytes / (element * kc) / tile, std::int64_t{1}) * tile;

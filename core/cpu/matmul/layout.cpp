@@ -1,4 +1,5 @@
 #include "core/cpu/matmul/layout.h"
+#include "core/runtime/choice.h"
 
 namespace tw {
 
@@ -62,11 +63,13 @@ bool flips(const MatmulProblem& p) {
     return false;  // nothing to gain: the usual case
   const int lanes = lanes_of(p.dtype);
   const double k = double(p.k);
-  return cycles_of(other_way_of(p), k, lanes) < cycles_of(way_of(p), k, lanes);
+  return cycles_of(other_way_of(p), k, lanes) < cycles_of(way_of(p), k, lanes) &&
+         uses(Optimization::operand_swap);
 }
 void fold_batch(MatmulProblem& p) {
   if (p.batch == 1 || p.m == 1 || p.b_batch != 0 || p.epilogue.row != 0) return;
   if (p.a_batch != p.m * p.a_row || p.c_batch != p.m * p.c_row) return;
+  if (!uses(Optimization::batch_folding)) return;
   p.m *= p.batch;
   p.batch = 1;
 }

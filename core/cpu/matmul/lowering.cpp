@@ -9,6 +9,7 @@
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/matmul/matmul.h"
 #include "core/cpu/matmul/complex.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -69,6 +70,7 @@ bool stays_bfloat16(const Call& call, const Roles& roles) {
   if (is_batch_invariant()) return false;  // the choice would depend on the rows
   if (p.dtype != DType::bfloat16 || p.m * p.n * p.k == 0 || p.epilogue.bias || p.epilogue.relu)
     return false;
+  if (!uses(Optimization::native_bfloat16)) return false;
   p.batch = 1;
   p.alpha = 1, p.beta = 0;
   if (!forced_kernel_accepts(ladder(), &p)) return false;

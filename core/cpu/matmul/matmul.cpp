@@ -14,6 +14,7 @@
 #include "core/cpu/matmul/split.h"
 #include "core/cpu/matmul/tuning.h"
 #include "core/cpu/matmul/integer.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -68,6 +69,7 @@ bool is_of_few_terms(const MatmulProblem& p) {
   const MatmulTable& table = *active_kernels().matmul;
   const int lanes = lanes_of(p.dtype);
   if (p.k == 0 || p.n == 1 || p.c_col != 1) return false;
+  if (is_off(Optimization::outer_product_form)) return false;
   if (!table.masked_access && p.n % lanes != 0) return false;
   if (p.n <= lanes) return p.k <= table.short_row_terms && p.m >= thresholds::kNarrow;
   return p.k <= table.long_row_terms && p.n > 2 * tile_columns(p.dtype) &&
@@ -77,7 +79,9 @@ bool is_of_few_terms(const MatmulProblem& p) {
 // The ways differ in the order of additions where B's columns are contiguous.
 DirectWay direct_way(const MatmulProblem& p) {
   if (is_of_few_terms(p)) return DirectWay::few_terms;
-  return !is_batch_invariant() && prefers_dots(p) ? DirectWay::dots : DirectWay::tiles;
+  const bool dots =
+      !is_batch_invariant() && prefers_dots(p) && uses(Optimization::dot_product_form);
+  return dots ? DirectWay::dots : DirectWay::tiles;
 }
 
 void run_direct(const void* problem) {
@@ -89,6 +93,7 @@ void run_direct(const void* problem) {
   if (p.batch != batch && way == DirectWay::tiles && is_of_few_terms(p)) way = DirectWay::few_terms;
   const bool streams = way != DirectWay::dots && streams_result(p);
   const bool copies = way == DirectWay::dots && !is_unit(p.b_row, p.k);
+  if (way == DirectWay::few_terms) uses(Optimization::outer_product_form);
   run_parts(p, {run_of(p.k, size_of(p.dtype)), p.n, p.m, streams, way}, ladder_of(p.dtype).direct,
             copies ? p.k * p.n * size_of(p.dtype) : 0);
 }

@@ -12,6 +12,7 @@
 #include "core/cpu/pointwise/pointwise.h"
 #include "core/memory/scratch.h"
 #include "core/problems/index_errors.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -78,7 +79,8 @@ void scatter_add_rows(DType dtype, std::int64_t rows, std::int64_t row_count, co
     if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
       constexpr std::int64_t kVectorRow = 32;
       const ComputeType type = compute_type_of(dtype);
-      if (row_count >= kVectorRow && dtype_of(type) == dtype) {
+      if (row_count >= kVectorRow && dtype_of(type) == dtype &&
+          uses(Optimization::vector_scatter_rows)) {
         const PointwiseFn add = pointwise_value(PointwiseOp::add, type);
         constexpr int kSteps[] = {1, 1};
         // Threads share the places, so that rows are added in order whatever their number.

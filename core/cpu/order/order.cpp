@@ -6,6 +6,7 @@
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/order/rows.h"
+#include "core/runtime/choice.h"
 
 namespace tw {
 
@@ -290,16 +291,16 @@ double cost_of_search(const void* problem) {
 constexpr int kTogether = 16;
 
 // How many elements of a row come before each value, or up to it; NaN elements do not.
-template <class T, bool right>
+template <class T, bool right, int together>
 void count_before(int64_t n, const T* x, int count, const T* values, int64_t* y) {
-  const T* at[kTogether];
-  T value[kTogether];
-  for (int j = 0; j < kTogether; ++j) at[j] = x, value[j] = values[std::min(j, count - 1)];
+  const T* at[together];
+  T value[together];
+  for (int j = 0; j < together; ++j) at[j] = x, value[j] = values[std::min(j, count - 1)];
   const auto before = [](T a, T b) { return right ? a <= b : a < b; };
   int64_t left = n;
   for (; left > 1; left -= left / 2) {
     const int64_t half = left / 2;
-    for (int j = 0; j < kTogether; ++j)  // no branch, which would be taken by chance
+    for (int j = 0; j < together; ++j)  // no branch, which would be taken by chance
       at[j] += half & -static_cast<int64_t>(before(at[j][half - 1], value[j]));
   }
   for (int j = 0; j < count; ++j) y[j] = at[j] - x + before(*at[j], value[j]);
@@ -308,13 +309,13 @@ void count_before(int64_t n, const T* x, int count, const T* values, int64_t* y)
 template <class T> int64_t search_nan(int64_t n, const T* x, bool right) {
   return right ? n : std::partition_point(x, x + n, [](T a) { return a == a; }) - x;
 }
-template <class T>
+template <class T, int together>
 void search(const SearchProblem& p, const T* x, int64_t count, const T* values, int64_t* y) {
   if (p.n == 0) return static_cast<void>(std::fill_n(y, count, 0));
-  for (int64_t i = 0; i < count; i += kTogether) {
-    const int some = static_cast<int>(std::min<int64_t>(kTogether, count - i));
-    p.right ? count_before<T, true>(p.n, x, some, values + i, y + i)
-            : count_before<T, false>(p.n, x, some, values + i, y + i);
+  for (int64_t i = 0; i < count; i += together) {
+    const int some = static_cast<int>(std::min<int64_t>(together, count - i));
+    p.right ? count_before<T, true, together>(p.n, x, some, values + i, y + i)
+            : count_before<T, false, together>(p.n, x, some, values + i, y + i);
     if constexpr (kIsFloat<T>)
       for (int64_t j = i; j < i + some; ++j)
         if (values[j] != values[j]) y[j] = search_nan(p.n, x, p.right);
@@ -322,14 +323,16 @@ void search(const SearchProblem& p, const T* x, int64_t count, const T* values, 
 }
 void run_search(const void* problem) {
   const auto& p = *static_cast<const SearchProblem*>(problem);
+  const bool in_step = p.queries > 1 && uses(Optimization::interleaved_searches);
   visit(p.dtype, [&](auto sample) {
     using T = decltype(sample);
     if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
       for (int64_t row = 0; row < p.rows; ++row) {
         const auto* values = static_cast<const T*>(p.values) + row * p.queries;
         parallel_ranges(p.queries, thresholds::kHeavyGrain, [&](int64_t begin, int64_t end) {
-          search(p, static_cast<const T*>(p.x) + row * p.n, end - begin, values + begin,
-                 p.y + row * p.queries + begin);
+          (in_step ? search<T, kTogether> : search<T, 1>)(p, static_cast<const T*>(p.x) + row * p.n,
+                                                          end - begin, values + begin,
+                                                          p.y + row * p.queries + begin);
         });
       }
   });
@@ -400,7 +403,7 @@ template <class T, class BinOf>
 void count_bins(int64_t n, const T* x, int64_t bins, int64_t* y, BinOf bin_of) {
   std::fill_n(y, bins, 0);
   int64_t i = 0;
-  if (bins <= thresholds::kFewBins) {
+  if (bins <= thresholds::kFewBins && uses(Optimization::privatized_histogram)) {
     const Scratch memory(static_cast<std::size_t>(kCounters * bins) * sizeof(int64_t));
     auto* const counts = memory.as<int64_t>();
     std::fill_n(counts, kCounters * bins, 0);
@@ -416,7 +419,8 @@ void count_bins(int64_t n, const T* x, int64_t bins, int64_t* y, BinOf bin_of) {
 template <class T, class BinOf> void share_bins(const BinsProblem& p, BinOf bin_of) {
   const T* const x = static_cast<const T*>(p.x);
   const int64_t piece = (p.n + thresholds::kPieces - 1) / thresholds::kPieces;
-  if (num_threads() == 1 || piece < thresholds::kHeavyGrain || p.bins > piece / 4)
+  if (num_threads() == 1 || piece < thresholds::kHeavyGrain || p.bins > piece / 4 ||
+      !uses(Optimization::privatized_histogram))
     return count_bins(p.n, x, p.bins, p.y, bin_of);
   const Scratch memory(static_cast<std::size_t>(thresholds::kPieces * p.bins) * sizeof(int64_t));
   auto* const counts = memory.as<int64_t>();

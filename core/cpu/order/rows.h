@@ -16,6 +16,7 @@
 #include "core/cpu/order/order.h"
 #include "core/cpu/order/keys.h"
 #include "core/memory/scratch.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -264,7 +265,8 @@ template <class K> struct SideBySide {
   }
   void sort_columns(std::int64_t n, K* columns) const {
     // Timed on Zen 4, which takes 64 bytes in halves: comparing twice 0.8 of the time there.
-    static const bool compares = cpu_info().vector_path_bits == 256;
+    static const bool in_halves = cpu_info().vector_path_bits == 256;
+    const bool compares = in_halves && !is_off(Optimization::network_by_comparing);
     (compares ? order.sort_columns_by_comparing : order.sort_columns)[kSize](n, columns);
   }
   void sort(std::int64_t n, std::int64_t count, K* rows, K* columns) const {

@@ -563,6 +563,7 @@ void register_pointwise_kernels() {
   add_value<PointwiseOp::name>(#name);                             \
   TW_ADD(name, 0) TW_ADD(name, 1) TW_ADD(name, 2)
 #include "core/problems/pointwise.inc"
+#include "core/runtime/choice.h"
 #undef TW_UNARY
 #undef TW_BINARY
 #undef TW_TERNARY

@@ -9,6 +9,7 @@
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/reduce/axes.h"
 #include "core/memory/scratch.h"
+#include "core/runtime/choice.h"
 
 namespace tw {
 namespace {

@@ -14,6 +14,7 @@
 #include "core/cpu/reduce/types.h"
 #include "core/cpu/reduce/axes.h"
 #include "core/memory/scratch.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -127,7 +128,9 @@ Reduction::Reduction(const ReduceProblem& p, ReduceType type)
     by_rows_ = width < kept_width;
   else
     by_rows_ = kept.count == 1 || (reduced.count > 1 && width <= kept_width);
-  if (!by_rows_ && reduced.count > 1 && !uses(Optimization::traversal_choice)) by_rows_ = true;
+  // Factors are read where they lie, so along the axis without gaps.
+  if (!by_rows_ && reduced.count > 1 && !p.factors && !uses(Optimization::traversal_choice))
+    by_rows_ = true;
   const OrderedAxis& inner = by_rows_ ? reduced : kept;
   const bool same = in_ == element_ || (is_bool(in_) && element_ == DType::uint8);
   const bool dense = inner.x_bytes == in_bytes_ || inner.count == 1;

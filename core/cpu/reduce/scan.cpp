@@ -9,6 +9,7 @@
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/reduce/axes.h"
 #include "core/memory/scratch.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {

@@ -28,7 +28,7 @@ void copy_panel(const Weight& b, int64_t k, int64_t first, int64_t width, std::s
 
 const Kernel& kernel_for(const MatmulProblem& p) {
   static const OpKernels* const ladder = find_op("matmul");
-  return choose_freely(ladder, &p);
+  return choose_inside(ladder, &p);
 }
 
 MatmulProblem product_of_inputs(const RecurrentProblem& p, void* sums) {

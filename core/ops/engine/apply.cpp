@@ -549,7 +549,7 @@ bool may_take_shortcut() {
 
 [[gnu::noinline]] void apply_slow_path(const OpRecord& op, const Operand* in, int inputs,
                                        Attributes attributes, Tensor* out) {
-  used_rows = {};
+  used = {};
   if (is_plain_but_in_full() && may_take_shortcut())
     return apply_here<run_quickly>(op, in, inputs, attributes, out, {in, inputs});
   as_scoped_op(op, in, inputs, [&] {

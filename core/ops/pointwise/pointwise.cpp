@@ -20,6 +20,7 @@
 #include "core/ops/pointwise/gradient_formulas.h"
 #include "core/ops/reduce/reduce.h"
 #include "core/ops/shape/view.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/launch.h"
 #include "core/runtime/registry.h"
 #include "core/tensor/access.h"
@@ -120,7 +121,7 @@ void infer_layout(const Call& call, Result& result) {
     else if (!lies_along(AxisOrder(*call.in[first].strides), shape, *x.strides))
       return;
   }
-  if (first < 0) return;
+  if (first < 0 || !uses(Optimization::layout_propagation)) return;
   result.strides = dense_along(shape, *call.in[first].strides);
   result.like = first;
 }

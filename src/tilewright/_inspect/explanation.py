@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from statistics import median
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -43,11 +45,18 @@ class Entry:
     the `nn.Module` whose forward ran, `source` the line of the program as 'file:line'.
 
     `optimizations`: names of those that it used, of the rows of `tw.optimizations.table()`.
+    `inner`: op and kernel of parts of its problem, as the products of a convolution.
 
     `roofline_percent`: the share of the speed that the machine's arithmetic (`bound` is
-    "compute") or its memory ("memory") would allow; above 100 where data came from a cache. None
-    for an op that neither computes nor moves anything. Source: Williams, Waterman and Patterson,
-    Roofline, CACM 52(4), 2009.
+    "compute") or the level of memory that the data came from ("L1", "L2", "L3", "memory") would
+    allow. The level is the first that holds what the op reads and writes, or a faster one where
+    that one could not have been so fast. None for an op that neither computes nor moves anything.
+    Source: Williams, Waterman and Patterson, Roofline, CACM 52(4), 2009; levels: Ilic, Pratas and
+    Sousa, Cache-aware roofline model, 2014.
+
+    `first`: whether others of this kernel and problem follow in the report, and none comes before:
+    caches may have been cold then, and pages new. `calls`: how often it ran, where `ns` is the
+    median of several runs; `low_ns` and `high_ns` are the least and the most of them.
     """
 
     op: str
@@ -65,8 +74,13 @@ class Entry:
     module: str = ""
     source: str = ""
     optimizations: tuple[str, ...] = ()
+    inner: tuple[str, ...] = ()
     roofline_percent: float | None = None
     bound: str | None = None
+    first: bool = False
+    calls: int = 1
+    low_ns: float | None = None
+    high_ns: float | None = None
 
     @property
     def gflops(self) -> float:
@@ -102,7 +116,7 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
     def __init__(self) -> None:
         self._lock = threading.RLock()  # garbage collection may end a block within a block
         self._recorded: list[Entry] = []
-        self._entries: list[Entry] = []  # of the first of those, with their share of the roofline
+        self._entries: list[Entry] = []  # of those, as they are shown
         self._open: list[tuple[int, _core._Observing]] = []  # by thread
         # What device="auto" came to inside, in order.
         self.placements: list[Placement] = []
@@ -137,9 +151,45 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
     def entries(self) -> list[Entry]:
         """The ops in the order in which they ran."""
         with self._lock:
-            for entry in self._recorded[len(self._entries) :]:
-                self._entries.append(_with_roofline(entry))
+            if len(self._entries) < len(self._recorded):
+                self._entries = _looked_at(self._recorded)
             return self._entries
+
+    @classmethod
+    def call(
+        cls, function: Callable[..., Any], *args: Any, repeat: int = 9, **options: Any
+    ) -> explain:
+        """A report of `function(*args, **options)`: each op's median of so many calls.
+
+        One call more comes first, which is not counted: it finds caches cold and pages new. The
+        spread is in `low_ns` and `high_ns`. Raises ValueError where the calls run other ops each
+        time, or for fewer than one.
+
+        >>> import tilewright as tw
+        >>> report = tw.explain.call(tw.exp, tw.ones(1000), repeat=5)
+        >>> report[0].op, report[0].calls
+        ('exp', 5)
+        """
+        if repeat < 1:
+            raise ValueError(f"explain.call: repeat must be at least 1, got {repeat}")
+        function(*args, **options)
+        runs: list[list[Entry]] = []
+        for _ in range(repeat):
+            with cls() as report:
+                function(*args, **options)
+            runs.append(report._recorded)
+        kinds = [[(entry.op, entry.problem, entry.kernel) for entry in run] for run in runs]
+        if any(kind != kinds[0] for kind in kinds):
+            raise ValueError("explain.call: the function ran other ops in some of its calls")
+        whole = cls()
+        for same in zip(*runs, strict=True):
+            times = sorted(entry.ns for entry in same)
+            whole._recorded.append(
+                replace(
+                    same[-1], ns=median(times), calls=repeat, low_ns=times[0], high_ns=times[-1]
+                )
+            )
+        return whole
 
     @overload
     def __getitem__(self, at: int) -> Entry: ...
@@ -187,6 +237,17 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
 _COLUMNS = ("op", "problem", "kernel", "time", "GFLOP/s", "GB/s", "roofline")
 
 
+def _looked_at(recorded: Sequence[Entry]) -> list[Entry]:
+    """The entries with their shares of the roofline, first ones of several alike marked."""
+    kinds = [(entry.op, entry.problem, entry.kernel) for entry in recorded]
+    often = {kind for kind, count in Counter(kinds).items() if count > 1}
+    entries = []
+    for entry, kind in zip(recorded, kinds, strict=True):
+        entries.append(_with_roofline(replace(entry, first=kind in often)))
+        often.discard(kind)
+    return entries
+
+
 def _with_roofline(entry: Entry) -> Entry:
     if entry.device != "cpu" or not entry.ns or not (entry.flops or entry.bytes):
         return entry  # the peaks are this processor's
@@ -195,19 +256,38 @@ def _with_roofline(entry: Entry) -> Entry:
 
     peaks = quick_peaks(entry.problem.partition(" ")[0])
     compute_ns = 1e9 * entry.flops / peaks.flops_per_s
-    memory_ns = 1e9 * entry.bytes / peaks.bytes_per_s
-    bound = "compute" if compute_ns > memory_ns else "memory"
+    level = peaks.served_by(entry.bytes, entry.ns)
+    memory_ns = 1e9 * entry.bytes / level.bytes_per_s
+    bound = "compute" if compute_ns > memory_ns else level.name
     share = 100 * max(compute_ns, memory_ns) / entry.ns
     return replace(entry, roofline_percent=share, bound=bound)
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
     share = "" if entry.roofline_percent is None else f"{entry.roofline_percent:.0f}% {entry.bound}"
-    kernel = f"{entry.kernel} ({entry.isa})" if entry.isa else entry.kernel
+    kernel = _kernel_text(entry)
     return (
-        entry.op, entry.problem, kernel, time_text(entry.ns), _rate(entry.gflops), _rate(entry.gbs),
-        share,
+        entry.op, entry.problem, kernel, _time(entry), _rate(entry.gflops), _rate(entry.gbs), share,
     )  # fmt: skip
+
+
+def _time(entry: Entry) -> str:
+    if entry.low_ns is None or entry.high_ns is None:
+        return time_text(entry.ns) + (" first" if entry.first else "")
+    return f"{time_text(entry.ns)} ({time_text(entry.low_ns)} to {time_text(entry.high_ns)})"
+
+
+# Of nearly all calls: the number of threads says enough.
+_UNTOLD = {"choice_cache", "lock_release", "threads", "chunk_ownership"}
+
+
+def _kernel_text(entry: Entry) -> str:
+    """The kernel, its instruction set, and what else made it fast."""
+    parts = [f"{entry.kernel} ({entry.isa})" if entry.isa else entry.kernel, *entry.inner]
+    parts += [name.replace("_", " ") for name in entry.optimizations if name not in _UNTOLD]
+    if "threads" in entry.optimizations:
+        parts.append(f"{entry.threads} threads")
+    return " + ".join(parts)
 
 
 def _choices(entries: Iterable[Entry]) -> Iterator[str]:
@@ -218,28 +298,37 @@ def _choices(entries: Iterable[Entry]) -> Iterator[str]:
         if not entry.candidates or problem in told:
             continue
         told.add(problem)
-        rows = [_verdict(candidate) for candidate in entry.candidates]
+        rows = [_verdict(candidate, _slowdown(entry)) for candidate in entry.candidates]
         yield "\n".join([f"{entry.op} {entry.problem}: choice of kernel", *aligned(rows, left=4)])
 
 
-def _verdict(candidate: Candidate) -> tuple[str, str, str, str]:
+def _slowdown(entry: Entry) -> float:
+    """What scales estimates, which are of a processor like this one, to this very machine."""
+    if entry.device != "cpu":
+        return 1.0
+    from tilewright._inspect.machine_peaks import quick_peaks  # noqa: PLC0415  (imported on use)
+
+    return quick_peaks(entry.problem.partition(" ")[0]).slowdown
+
+
+def _verdict(candidate: Candidate, slowdown: float) -> tuple[str, str, str, str]:
     mark = "->" if candidate.chosen else "  "
     if not candidate.accepted:
         return (mark, candidate.name, "", f"refused: {candidate.reason}")
-    cost = "" if candidate.cost_ns is None else f"about {time_text(candidate.cost_ns)}"
+    cost = "" if candidate.cost_ns is None else f"about {time_text(slowdown * candidate.cost_ns)}"
     if candidate.error is not None:
         cost += f", error {candidate.error:.0e}"
     if candidate.chosen:
-        return (mark, candidate.name, cost, f"chosen{_sum(candidate.terms)}")
+        return (mark, candidate.name, cost, f"chosen{_sum(candidate.terms, slowdown)}")
     return (mark, candidate.name, cost, candidate.reason or "costs more")
 
 
 INVARIANCE = "for batch invariance"
 
 
-def _sum(terms: Iterable[tuple[str, float]]) -> str:
+def _sum(terms: Iterable[tuple[str, float]], slowdown: float) -> str:
     """What makes up an estimate: parts that are none are left out."""
-    named = dict(terms)
+    named = {name: slowdown * ns for name, ns in terms}
     price = named.pop(INVARIANCE, 0)
     parts = [f"{name} {time_text(ns)}" for name, ns in named.items() if ns]
     text = f": {' + '.join(parts)}" if parts else ""
@@ -274,7 +363,17 @@ def _legend(entries: Iterable[Entry]) -> str:
     entries = list(entries)
     threads = ", ".join(map(str, sorted({entry.threads for entry in entries})))
     rated = any(candidate.terms for entry in entries for candidate in entry.candidates)
-    estimates = f"\nEstimates: {_estimates_source()}." if rated else ""
+    firsts = (
+        "\nfirst: of several calls of this kernel and problem; it may have found caches cold and "
+        "pages new."
+        if any(entry.first for entry in entries)
+        else ""
+    )
+    estimates = (
+        f"\nEstimates: {_estimates_source()}; scaled by a product that was measured here."
+        if rated
+        else ""
+    )
     if any(candidate.error is not None for entry in entries for candidate in entry.candidates):
         estimates += (
             "\nErrors: the largest of float32 results that were measured, as shares of the largest "
@@ -284,8 +383,8 @@ def _legend(entries: Iterable[Entry]) -> str:
         estimates += f"\nEstimates on {device}: {_gpu_source(device)}."
     return (
         f"{threads} thread{'' if threads == '1' else 's'}. Roofline: share of the speed that this "
-        "machine's arithmetic (compute) or memory allows,\nas measured in this process; data in a "
-        f"cache can come faster than memory allows.{estimates}"
+        "machine's arithmetic (compute), or the level of memory\nthat the data came from, allows, "
+        f"as measured in this process.{firsts}{estimates}"
     )
 
 

@@ -19,13 +19,45 @@ _QUICK_SIZES = (512, 96)
 # than all the rest of a quick measurement.
 _QUICK_BLOCK_BYTES = 16 << 20
 _SLOW_FLOPS = 1e10
+# By so much a rate may exceed the best one that was measured before another level must have served.
+_TOLERANCE = 1.05
+# Of one cache's measurement.
+_CACHE_SECONDS = 0.002
+
+
+class Level(NamedTuple):
+    """A level of memory: how much it holds for all threads, and its best rate to all of them."""
+
+    name: str
+    capacity_bytes: float
+    bytes_per_s: float
 
 
 class Peaks(NamedTuple):
-    """What share of a roofline is told against."""
+    """What share of a roofline is told against.
+
+    `levels`: from the first-level cache to memory, as far as their sizes are known. `slowdown`: the
+    time of a product over what the cost estimates say of it, by which they are scaled.
+    """
 
     flops_per_s: float
-    bytes_per_s: float
+    levels: tuple[Level, ...]
+    slowdown: float
+
+    @property
+    def bytes_per_s(self) -> float:
+        """The rate of memory."""
+        return self.levels[-1].bytes_per_s
+
+    def served_by(self, moved_bytes: float, ns: float) -> Level:
+        """The level that the data of an op came from: the first that holds them all.
+
+        Where that could not have moved them in so short a time, the slowest one that could.
+        """
+        at = next(i for i, level in enumerate(self.levels) if moved_bytes <= level.capacity_bytes)
+        while at > 0 and moved_bytes / ns * 1e9 > _TOLERANCE * self.levels[at].bytes_per_s:
+            at -= 1
+        return self.levels[at]
 
 
 def matmul_flops(
@@ -46,7 +78,8 @@ def add_bandwidth(block_bytes: int = 64 << 20, seconds: float | None = None) -> 
 def quick_peaks(dtype: str = "float32") -> Peaks:
     """Peaks of the active instruction set and thread count, measured once a process.
 
-    Takes about a twentieth of a second the first time. Kernels that are forced have no influence,
+    Takes about a twentieth of a second the first time. Rates of caches are those of one core times
+    the number of threads. Kernels that are forced have no influence,
     the random stream stays as it is, and no surrounding `explain` sees the ops. Types other than
     float64 are told against float32, in which they are computed.
     """
@@ -60,14 +93,39 @@ def _measured(isa: str, threads: int, dtype: str) -> Peaks:
     # Timing through an observer costs its record, some microseconds in milliseconds.
     try:
         with tw.no_grad(), kernels.use(matmul=""):
-            return Peaks(_quick_flops(dtype), _quick_bandwidth(isa, threads))
+            return Peaks(_quick_flops(dtype), _levels(isa, threads), _slowdown(dtype))
     finally:
         observing.stop()
 
 
 @cache
-def _quick_bandwidth(_isa: str, _threads: int) -> float:
-    return add_bandwidth(_QUICK_BLOCK_BYTES, _QUICK_SECONDS)
+def _levels(_isa: str, threads: int) -> tuple[Level, ...]:
+    info = tw._core.cpu_info()
+    levels = []
+    for name, key, shared in (("L1", "l1d_bytes", 1), ("L2", "l2_bytes", 1), ("L3", "l3_bytes", 0)):
+        size = info[key]
+        # Half of the level, and at least twice what the level before holds.
+        least = 2 * levels[-1].capacity_bytes / threads if levels else 0
+        measured = max(min(size / 2, _QUICK_BLOCK_BYTES), least)
+        if not size or measured > size:
+            continue
+        rate = tw._core._add_bandwidth(int(measured), _CACHE_SECONDS)
+        levels.append(Level(name, size * (threads if shared else 1), rate * threads))
+    rate = add_bandwidth(_QUICK_BLOCK_BYTES, _QUICK_SECONDS)
+    return (*levels, Level("memory", float("inf"), rate))
+
+
+def _slowdown(dtype: str) -> float:
+    """Measured time of a product over the estimate by which its kernel was chosen."""
+    stream = tw.Generator(0)
+    x = tw.normal(0.0, 1.0, (_QUICK_SIZES[1],) * 2, dtype=getattr(tw, dtype), generator=stream)
+    observing = tw._core._Observing(alone=True)
+    for _ in range(9):
+        x @ x
+    seen = [event for event in observing.stop() if event["op"] == "matmul"]
+    estimates = [c["cost_ns"] for c in seen[-1]["candidates"] if c["chosen"] and c["cost_ns"]]
+    measured = sorted(event["ns"] for event in seen)[len(seen) // 2]
+    return measured / estimates[0] if estimates else 1.0
 
 
 def _quick_flops(dtype: str) -> float:

@@ -9,6 +9,7 @@
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/memory/scratch.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -60,7 +61,7 @@ class Prepared {
       p.pads |= p.padded[d] != p.x[d];
     }
     // Few windows that are wide would leave most lanes empty.
-    p.lanes = p.stride[2] && p.kernel[2] <= 2 * p.y[2];
+    p.lanes = p.stride[2] && p.kernel[2] <= 2 * p.y[2] && uses(Optimization::windows_in_lanes);
   }
   Problem p;
 

@@ -11,6 +11,7 @@
 #include "core/cpu/isa/isa.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/memory/scratch.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -220,7 +221,8 @@ void run_resample(const void* problem) {
   Packed packed[3];
   for (int d = 0; d < 3; ++d) {
     const Bands bands = bands_of(p, d);
-    p.axes[d] = packed[d](trimmed(p.transposed ? transposed(bands) : bands), p.dtype);
+    const Bands whole = p.transposed ? transposed(bands) : bands;
+    p.axes[d] = packed[d](uses(Optimization::tap_trimming) ? trimmed(whole) : whole, p.dtype);
   }
   const ResampleLoops& loops = loops_of(p.dtype);
   const int64_t rows = p.planes * p.axes[0].to * p.axes[1].to;
