@@ -14,7 +14,7 @@ from tilewright import _core
 from tilewright._engine.modes import ModeBlock
 from tilewright._report.text import aligned
 
-REASONS: tuple[str, ...] = tuple(_core._optimization_reasons)
+REASONS: tuple[str, ...] = tuple(_core._optimization_reasons())
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def _measured(isa: str, threads: int, dtype: str) -> Peaks:
 @cache
 def _levels(_isa: str, threads: int) -> tuple[Level, ...]:
     info = tw._core.cpu_info()
-    levels = []
+    levels: list[Level] = []
     for name, key, shared in (("L1", "l1d_bytes", 1), ("L2", "l2_bytes", 1), ("L3", "l3_bytes", 0)):
         size = info[key]
         # Half of the level, and at least twice what the level before holds.
