@@ -28,6 +28,7 @@ from tilewright.bench.points import Points, read_points, write_points
 from tilewright.cli import arguments, bench_calls, bench_gpu, bench_matmul
 from tilewright.cli.console import Console, format_seconds, format_timing
 from tilewright.cli.kept_results import KeptResults
+from tilewright.cli.page_sections import of_comparison
 from tilewright.cli.picture import bars, check_plot
 from tilewright.cli.picture_layers import draw_layers
 from tilewright.cli.picture_ops import draw_ops
@@ -183,7 +184,7 @@ def run(args: argparse.Namespace) -> int:
     check_plot(args.plot)
     if getattr(args, "csv", None):
         arguments.check_target("--csv", args.csv)
-    console = Console(args.json)
+    console = Console.of(args)
     if getattr(args, "from_csv", None):
         return _report_points(console, args)
     if args.threads:
@@ -261,6 +262,7 @@ def _print_tables(
         tables.append((f"bench {what}, allocation tuned", list(tuned.values()), {}))
     for title, rows, beside in tables:
         console.table(title, *_table(rows, label, beside))
+        console.on_page(*of_comparison(title, rows))
         for line in footing:
             console.line(line)
         compared = [result.ratio for result in rows if result.best_peer]

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     """Trains and reports."""
     check_plot(args.plot)
     checkpoint = _checkpoint(args)
-    console = Console(args.json)
+    console = Console.of(args)
     if args.threads:
         tw.set_num_threads(args.threads)
     options = _options(args, checkpoint)
