@@ -27,6 +27,7 @@ from tilewright._report.html import charts, page, sections, tables
 from tilewright.bench.harness import OURS, Result, Timing
 from tilewright.bench.points import Points, write_points
 from tilewright.cli import main
+from tilewright.cli.commands import COMMANDS
 
 EVIL = "<script>alert(1)</script>"
 ROOM = ROOT / "src/tilewright/_report/html"
@@ -316,11 +317,16 @@ class TestPages:
                 optimizer.zero_grad()
                 model(tw.ones((2, 4))).sum().backward()
                 optimizer.step()
-        head, *steps = written(report, tmp_path).tables["Steps"]
+        found = written(report, tmp_path)
+        head, *steps = found.tables["Steps"]
         assert head == ["step", "time", "in kernels", "ops", "most live bytes"]
         assert [row[0] for row in steps] == ["1", "2", "3"]
         assert sum(int(row[3]) for row in steps) == len(report.ops)
         assert all(0 < tables.sort_key(row[2]) < tables.sort_key(row[1]) for row in steps)
+        bars = [bar for each in found.data[1]["data"]["datasets"] for bar in each["data"]]
+        assert sorted(bar["text"][:7] for bar in bars if bar["y"] == "steps") == [
+            "step 1:", "step 2:", "step 3:",
+        ]  # fmt: skip
 
     def test_explain_names_choices_and_reasons(self, tmp_path):
         x = tw.ones((64, 64))
@@ -347,6 +353,16 @@ class TestPages:
             ["full", "1", "1.000 MiB"], ["add", "1", "1.000 MiB"], ["exp", "1", "0.000 MiB"],
         ]  # fmt: skip
         del b, c
+
+    def test_numbers_without_a_place_are_gaps(self, tmp_path):
+        points = [charts.Point(1.0, math.nan, "a", "x"), charts.Point(math.inf, 2.0, "a", "y")]
+        page.write(tmp_path / "x.html", "x", [charts.Scatter("x", "x", "y", points)])
+        (data,) = parsed((tmp_path / "x.html").read_text()).data
+        assert [p["y"] for p in data["data"]["datasets"][0]["data"]] == [None, 2.0]
+
+    def test_names_that_are_no_text(self, tmp_path):
+        page.write(tmp_path / "x.html", "a\udcff", [sections.Text("x", "b\udcfe")])
+        assert "b\\udcfe" in parsed((tmp_path / "x.html").read_text()).texts
 
     @pytest.mark.parametrize("report", [tw.profile(), tw.explain(), tw.memory.Timeline(1)])
     def test_empty_reports(self, report, tmp_path):
@@ -478,6 +494,13 @@ class TestCommands:
         assert f"{EVIL} 4x4" in found.texts
         ((point,), _) = (each["data"] for each in found.data[0]["data"]["datasets"])
         assert (point["x"], point["y"]) == (1, 3)
+
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_every_command_has_it(self, command, capsys):
+        name = command.__name__.rpartition(".")[2]
+        with pytest.raises(SystemExit):
+            main([name, *["pointwise"] * (name == "bench"), "--help"])
+        assert "--html FILE" in capsys.readouterr().out
 
     def test_a_target_that_cannot_be_written_ends_it_at_once(self, tmp_path, capsys):
         assert main(["info", "--html", str(tmp_path / "none" / "x.html")]) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright._inspect import roofline
 from tilewright._inspect.explanation import legend
@@ -28,13 +28,15 @@ def of_profile(report: profile) -> list[Section]:
     """Flame graph, timeline, roofline and sums of a profile."""
     if not report.events:
         return [Text("Profile", "no op ran")]
-    ops = report.ops
+    ops, steps = report.ops, steps_of(report)
     sections: list[Section] = [
         flame_graph(ops, "Time by module, line and op"),
-        Timeline("Timeline", _spans(ops), {"live bytes": _live(report.events)}),
+        Timeline(
+            "Timeline", [*_step_spans(steps), *_spans(ops)], {"live bytes": _live(report.events)}
+        ),
     ]
-    if steps := _steps(report):
-        sections.append(steps)
+    if steps:
+        sections.append(_steps_table(steps))
     sections.append(roofline_chart(ops))
     sections += [_sums(report, key) for key in _SUMS if len(report.by(key)) > 1 or key in _ALWAYS]
     return sections
@@ -119,8 +121,23 @@ def _live(events: Iterable[Mapping[str, Any]]) -> list[tuple[float, float]]:
     ]
 
 
-def _steps(report: profile) -> Table | None:
-    """A row for each step of a training: what ends with an optimizer's op."""
+class Step(NamedTuple):
+    """One step of a training: what ends with an optimizer's op."""
+
+    start_ns: float
+    ns: float
+    kernels_ns: float
+    ops: int
+    peak_bytes: float
+
+    def cells(self) -> tuple[str, ...]:
+        """Of its row, behind its number."""
+        peak = f"{self.peak_bytes / 2**20:,.2f} MiB"
+        return (time_text(self.ns), time_text(self.kernels_ns), f"{self.ops:,}", peak)
+
+
+def steps_of(report: profile) -> list[Step]:
+    """In their order; none where fewer than two ended. The first holds what came before it."""
     ops = report.ops
     last = [
         i
@@ -129,25 +146,37 @@ def _steps(report: profile) -> Table | None:
         and (i + 1 == len(ops) or not ops[i + 1]["op"].endswith("_step"))
     ]
     if len(last) < 2:
-        return None
+        return []
     live = _live(report.events)
-    rows, first, start, at = [], 0, 0.0, 0
-    for number, i in enumerate(last, 1):
+    steps: list[Step] = []
+    first, start, at = 0, 0.0, 0
+    for i in last:
         end = ops[i]["start_ns"] + ops[i]["ns"]
         kernels = sum(op["ns"] for op in ops[first : i + 1])
         peak = 0.0
         while at < len(live) and live[at][0] <= end:
             peak, at = max(peak, live[at][1]), at + 1
-        rows.append(
-            (
-                f"{number:,}", time_text(end - start), time_text(kernels), f"{i + 1 - first:,}",
-                f"{peak / 2**20:,.2f} MiB",
-            )
-        )  # fmt: skip
+        steps.append(Step(start, end - start, kernels, i + 1 - first, peak))
         first, start = i + 1, end
+    return steps
+
+
+def _steps_table(steps: Sequence[Step]) -> Table:
     columns = ("step", "time", "in kernels", "ops", "most live bytes")
+    rows = [(f"{number:,}", *step.cells()) for number, step in enumerate(steps, 1)]
     note = "A step ends with the op of an optimizer; the first one holds what came before it."
     return Table("Steps", columns, rows, note)
+
+
+def _step_spans(steps: Sequence[Step]) -> list[Span]:
+    return [
+        Span(
+            "steps", step.start_ns, step.ns, f"{'even' if number % 2 == 0 else 'odd'} steps",
+            f"step {number}: {time_text(step.ns)}, {time_text(step.kernels_ns)} in kernels, "
+            f"{step.ops} ops",
+        )
+        for number, step in enumerate(steps, 1)
+    ]  # fmt: skip
 
 
 def _sums(report: profile, key: str) -> Table:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import tilewright as tw
+from tilewright._report.html.sections import Text
 from tilewright.bench import (
     allocation,
     loader,
@@ -193,8 +194,10 @@ def run(args: argparse.Namespace) -> int:
     chosen = getattr(args, "allocation", allocation.DEFAULT)
     names = [name for name in args.peers if name in _TAKE_PART[args.what]]
     peers = load_peers(names, count, allocation.start_of(chosen), args.whole_process)
-    for line in peers.heading():
+    heading = list(peers.heading())
+    for line in heading:
         console.line(line)
+    console.on_page(Text("Conditions", "\n".join(heading)))
     kept = KeptResults(getattr(args, "resume", None))
     results = kept.results
     for result in run_cases(_cases(args, peers.modules, kept.names), settle=count > 1):
@@ -221,7 +224,9 @@ def run(args: argparse.Namespace) -> int:
 def _report_points(console: Console, args: argparse.Namespace) -> int:
     """Prints and draws points that were measured before."""
     points = read_points(args.from_csv)
-    console.line(arguments.conditions_text(points.conditions))
+    conditions = arguments.conditions_text(points.conditions)
+    console.line(conditions)
+    console.on_page(Text("Conditions", conditions))
     rows = _print_tables(console, args.what, str, [], points.results, points.tuned)
     console.json(points.conditions | {"results": rows})
     _draw(console, args, points.results)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -304,11 +305,13 @@ def thinned(
 
 
 def _coloured(items: Sequence[Any]) -> list[tuple[str, str, list[Any]]]:
-    """Groups with the most items first, each with its colour; the rest together, in grey."""
+    """Groups with the most time, or points, first, each with its colour; the rest in grey."""
     groups: dict[str, list[Any]] = {}
     for item in items:
         groups.setdefault(item.group, []).append(item)
-    ordered = sorted(groups.items(), key=lambda pair: -len(pair[1]))
+    ordered = sorted(
+        groups.items(), key=lambda pair: -sum(getattr(item, "ns", 1.0) for item in pair[1])
+    )
     if len(ordered) > _MOST_GROUPS:
         rest = [item for _, held in ordered[_MOST_GROUPS - 1 :] for item in held]
         ordered = [*ordered[: _MOST_GROUPS - 1], (_OTHERS, rest)]
@@ -349,6 +352,6 @@ def _config(
     }
 
 
-def _short(value: float) -> float:
-    """Seven digits: what a screen shows."""
-    return float(f"{value:.7g}")
+def _short(value: float) -> float | None:
+    """Seven digits: what a screen shows. None, a gap, for what JSON and axes do not have."""
+    return float(f"{value:.7g}") if math.isfinite(value) else None

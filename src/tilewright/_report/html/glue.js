@@ -19,6 +19,7 @@ for (const place of document.querySelectorAll(".flame")) {
   const graph = flamegraph()
     .width(place.clientWidth)
     .cellHeight(20)
+    .height(20 * place.dataset.depth)
     .transitionDuration(0)
     .minFrameSize(1)
     .inverted(true)

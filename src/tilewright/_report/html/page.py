@@ -23,7 +23,9 @@ def write(
     path: str | os.PathLike[str], title: str, sections: Iterable[Section], below: str = ""
 ) -> None:
     """Writes the page, whole or not at all. Raises OSError where it cannot be written."""
-    write_whole(path, page(title, list(sections), below).encode(), "to_html")
+    text = page(title, list(sections), below)
+    # A name of a file may hold bytes that are no text.
+    write_whole(path, text.encode(errors="backslashreplace"), "to_html")
 
 
 def page(title: str, sections: Sequence[Section], below: str = "") -> str:

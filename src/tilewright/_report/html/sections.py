@@ -68,6 +68,11 @@ class Frame:
         self.value = 0.0
         self.inside: dict[str, Frame] = {}
 
+    @property
+    def depth(self) -> int:
+        """How many frames lie within each other at most, this one included."""
+        return 1 + max((frame.depth for frame in self.inside.values()), default=0)
+
     def add(self, path: Iterable[str], value: float) -> None:
         """Adds to this frame, and to those that the path leads through."""
         self.value += value
@@ -95,8 +100,8 @@ class FlameGraph:
         )
         data = embedded(self._node(self.root))
         return (
-            f'<div class="flame">{tools}<div class="graph"></div><div class="details"></div>'
-            f"{data}</div>"
+            f'<div class="flame" data-depth="{self.root.depth}">{tools}<div class="graph"></div>'
+            f'<div class="details"></div>{data}</div>'
         )
 
     def _node(self, frame: Frame) -> dict[str, Any]:
