@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
-import importlib.util
-import io
 import json
 import math
 import re
-import subprocess
-import tarfile
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
-from checkout import ROOT
 
 import tilewright as tw
 from tilewright import nn
@@ -30,7 +23,6 @@ from tilewright.cli import main
 from tilewright.cli.commands import COMMANDS
 
 EVIL = "<script>alert(1)</script>"
-ROOM = ROOT / "src/tilewright/_report/html"
 
 
 class Parsed(HTMLParser):
@@ -105,86 +97,6 @@ def reports():
     with tw.profile() as profile, tw.memory.record() as log, tw.explain() as explained:
         model(x).sum().backward()
     return {"profile": profile, "explain": explained, "memory": log}
-
-
-class TestPackages:
-    def test_the_archive_holds_what_the_table_names(self):
-        wanted = {
-            f"{row['name']}/{path}"
-            for row in page.packages()
-            for path in [*row["files"], *row["licence_files"]]
-        }
-        assert set(page._archive()) == wanted
-        assert all(row["licence_files"] for row in page.packages())
-        assert (ROOM / "packages.tar.gz").stat().st_size < 600_000
-
-    def test_scripts_name_their_version(self):
-        for row in page.packages():
-            for path in row["files"]:
-                start = page.content(row["name"], path)[:200]
-                if found := re.search(r"\bv(\d+\.\d+\.\d+)", start):
-                    assert found[1] == row["version"], row["name"]
-
-    def test_the_page_of_dependencies_names_them(self):
-        text = (ROOT / "docs/design/dependencies.md").read_text()
-        for row in page.packages():
-            assert f"| `{row['name']}` | {row['version']} | {row['licence']} |" in text
-
-    def test_sections_need_packages_of_the_table(self):
-        known = {row["name"] for row in page.packages()}
-        kinds = (
-            sections.Text, sections.Table, sections.FlameGraph, charts.Timeline, charts.Scatter,
-            charts.Waterfall,
-        )  # fmt: skip
-        assert all(known.issuperset(kind.packages) for kind in kinds)
-
-
-@pytest.fixture(scope="module")
-def vendoring():
-    spec = importlib.util.spec_from_file_location("vendor_web", ROOT / "tools/vendor_web.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-class TestVendoring:
-    @pytest.fixture
-    def npm(self, monkeypatch):
-        """Packages as npm would download them."""
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w:gz") as files:
-            for name, content in (("a.js", b"1\n//# sourceMappingURL=a.map"), ("b", b"</SCRIPT>")):
-                member = tarfile.TarInfo(f"package/{name}")
-                member.size = len(content)
-                files.addfile(member, io.BytesIO(content))
-
-        def run(command, cwd, **_):
-            assert command[:2] == ["npm", "pack"]
-            (Path(cwd) / "x.tgz").write_bytes(packed.getvalue())
-
-        monkeypatch.setattr(subprocess, "run", run)
-        return packed.getvalue()
-
-    def test_another_sum_is_refused(self, vendoring, npm):
-        digest = base64.b64encode(hashlib.sha512(npm).digest()).decode()
-        right = {"name": "x", "version": "1.0.0", "integrity": f"sha512-{digest}"}
-        assert vendoring.download(right) == npm
-        with pytest.raises(SystemExit, match="x: expected sha512-AAAA, got sha512-"):
-            vendoring.download({**right, "integrity": "sha512-AAAA"})
-        new = {**right, "integrity": ""}
-        vendoring.download(new)
-        assert new == right
-
-    def test_text_that_would_end_its_element_is_refused(self, vendoring, npm):
-        assert vendoring.taken(npm, "a.js") == b"1"
-        with pytest.raises(SystemExit, match="b contains </script"):
-            vendoring.taken(npm, "b")
-
-    def test_the_same_bytes_each_time(self, vendoring):
-        contents = {name: text.encode() for name, text in page._archive().items()}
-        again = vendoring.archive(contents)
-        committed = (ROOM / "packages.tar.gz").read_bytes()
-        assert gzip.decompress(again) == gzip.decompress(committed)
 
 
 class TestTables:
@@ -446,6 +358,13 @@ class TestRoofline:
         assert names[-1] == "others"
         assert names[2] == "op13"
 
+    def test_a_roof_is_at_least_what_was_reached(self, monkeypatch):
+        slow = Peaks(1e9, 1e9)
+        monkeypatch.setattr("tilewright._inspect.machine_peaks.quick_peaks", lambda dtype: slow)
+        work = roofline.work_of([{**OP, "ns": 2.0, "flops": 16.0, "bytes": 4.0}])
+        (line,) = roofline.roofs(work).values()
+        assert line[1:] == [(8.0, 8.0), (128.0, 8.0)]
+
     def test_files(self, reports, tmp_path):
         pytest.importorskip("matplotlib")
         for name in ("profile", "explain"):
@@ -482,6 +401,14 @@ class TestCommands:
         accuracy, workers = found.data
         assert sum(len(each["data"]) for each in accuracy["data"]["datasets"]) == 2
         assert sum(len(each["data"]) for each in workers["data"]["datasets"]) == 2
+
+    def test_train(self, tmp_path):
+        target = tmp_path / "x.html"
+        command = ["train", "digits", "--epochs", "2", "--hidden", "8", "--html", str(target)]
+        assert main(command) == 0
+        found = parsed(target.read_text())
+        assert [row[1] for row in found.tables["Epochs"]] == ["epoch", "1", "2"]
+        assert len(found.data[0]["data"]["datasets"][0]["data"]) == 2
 
     def test_bench_points(self, tmp_path):
         timings = {OURS: Timing(1e-6, math.nan, 1), "numpy": Timing(3e-6, math.nan, 1)}

@@ -67,14 +67,18 @@ def roofs(work: Iterable[Work]) -> dict[str, list[tuple[float, float]]]:
     from tilewright._inspect.machine_peaks import quick_peaks  # noqa: PLC0415  (imported on use)
 
     work = list(work)
-    types = {"float64" if each.problem.startswith("float64") else "float32" for each in work}
+    best: dict[str, float] = {}
+    for each in work:
+        dtype = "float64" if each.problem.startswith("float64") else "float32"
+        best[dtype] = max(best.get(dtype, 0.0), each.gflops)
     lines = {}
-    for dtype in sorted(types):
+    for dtype in sorted(best):
         peaks = quick_peaks(dtype)
-        ridge = peaks.flops_per_s / peaks.bytes_per_s
+        # A peak that was measured beside other work can be less than what an op reached here.
+        compute, memory = max(peaks.flops_per_s / _GIGA, best[dtype]), peaks.bytes_per_s / _GIGA
+        ridge = compute / memory
         at = [each.intensity for each in work]
         low, high = min(*at, ridge / _REACH), max(*at, ridge * _REACH)
-        memory, compute = peaks.bytes_per_s / _GIGA, peaks.flops_per_s / _GIGA
         name = f"{dtype}: {memory:.3g} GB/s from memory, {compute:.3g} GFLOP/s"
         low, high = low / _MARGIN, high * _MARGIN
         lines[name] = [(low, low * memory), (ridge, compute), (high, compute)]

@@ -1,13 +1,14 @@
-"""Charts of the pages of `tilewright sweep` and `tilewright bench`, beside their tables."""
+"""Charts of the pages of `tilewright train`, `sweep` and `bench`, beside their tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from tilewright._report.html.charts import Point, Scatter, Span, Timeline
-from tilewright._report.html.sections import Section
+from tilewright._report.html.sections import Section, Table
 from tilewright.bench.harness import OURS, Result
 from tilewright.cli.console import format_seconds
+from tilewright.train import METRICS, Run
 from tilewright.train.sweep import Row
 
 _US_PER_S = 1e6
@@ -44,6 +45,30 @@ def of_sweep(rows: Iterable[Row]) -> list[Section]:
         ]
         sections.append(Timeline("Workers", spans))
     return sections
+
+
+def of_training(runs: Sequence[Run]) -> list[Section]:
+    """Each epoch with its loss and score; of a ladder, of each kernel."""
+    epochs = [(run, epoch) for run in runs for epoch in run.epochs]
+    if not epochs:
+        return []
+    metric = METRICS[runs[0].metric]
+    columns = ("kernel", "epoch", "loss", metric.title, "time", f"{runs[0].unit}/s")
+    rows = [
+        (
+            run.options.kernel, f"{epoch.number}", f"{epoch.loss:.4f}", metric.show(epoch.score),
+            format_seconds(epoch.seconds), f"{epoch.rate:,.0f}",
+        )
+        for run, epoch in epochs
+    ]  # fmt: skip
+    points = [
+        Point(
+            epoch.number, epoch.loss, run.options.kernel, f"epoch {epoch.number}: {epoch.loss:.4f}"
+        )
+        for run, epoch in epochs
+    ]
+    chart = Scatter("Loss by epoch", "epoch", "mean training loss", points, logarithmic=False)
+    return [Table("Epochs", columns, rows), chart]
 
 
 def of_comparison(title: str, results: Sequence[Result]) -> list[Section]:

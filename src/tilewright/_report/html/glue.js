@@ -27,5 +27,7 @@ for (const place of document.querySelectorAll(".flame")) {
     .setDetailsElement(place.querySelector(".details"));
   d3.select(place.querySelector(".graph")).datum(data).call(graph);
   place.querySelector("button").addEventListener("click", () => graph.resetZoom());
-  place.querySelector("input").addEventListener("input", (event) => graph.search(event.target.value));
+  place.querySelector("input").addEventListener("input", (event) => {
+    graph.search(event.target.value.replace(/[^\w\s]/g, "\\$&")); // it takes a pattern
+  });
 }
