@@ -4129,6 +4129,7 @@ def _observed() -> _Bool:
 def _on_collection(arg0: str, arg1: dict[str, Any], /) -> None: ...
 def _op_records() -> list[dict[str, Any]]:
     """All ops: name, signature, help, where they are shown, and which parts they have."""
+def _optimization_reasons() -> list[str]: ...
 def _optimization_rows() -> list[dict[str, Any]]:
     """The rows of the table of optimizations, and whether each is on for this thread."""
 def _other_arguments(

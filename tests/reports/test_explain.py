@@ -43,7 +43,9 @@ class TestEntries:
 
     def test_roofline_share_is_of_the_slower_bound(self, matmul_entry):
         peaks = quick_peaks()
-        compute_ns = 1e9 * matmul_entry.flops / peaks.flops_per_s
+        # A peak that was measured beside other work is at least what was reached here.
+        roof = max(peaks.flops_per_s, 1e9 * matmul_entry.gflops)
+        compute_ns = 1e9 * matmul_entry.flops / roof
         level = peaks.served_by(matmul_entry.bytes, matmul_entry.ns)
         memory_ns = 1e9 * matmul_entry.bytes / level.bytes_per_s
         assert matmul_entry.bound == ("compute" if compute_ns > memory_ns else level.name)

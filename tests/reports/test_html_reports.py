@@ -15,7 +15,7 @@ import pytest
 import tilewright as tw
 from tilewright import nn
 from tilewright._inspect import roofline
-from tilewright._inspect.machine_peaks import Peaks
+from tilewright._inspect.machine_peaks import Level, Peaks
 from tilewright._report.html import charts, page, sections, tables
 from tilewright.bench.harness import OURS, Result, Timing
 from tilewright.bench.points import Points, write_points
@@ -333,10 +333,11 @@ class TestRoofline:
 
     def test_picture(self, monkeypatch):
         pytest.importorskip("matplotlib")
-        peaks = {"float32": Peaks(100e9, 10e9), "float64": Peaks(50e9, 10e9)}
+        memory = (Level("memory", math.inf, 10e9),)
+        peaks = {"float32": Peaks(100e9, memory, 1.0), "float64": Peaks(50e9, memory, 1.0)}
         monkeypatch.setattr(
             "tilewright._inspect.machine_peaks.quick_peaks",
-            peaks.__getitem__,
+            lambda dtype="float32": peaks[dtype],
         )
         ops = [
             {**OP, "op": f"op{i}", "ns": float(i + 1), "flops": 40.0, "bytes": 20.0}
@@ -346,24 +347,27 @@ class TestRoofline:
         figure = roofline.figure(ops, "Roofline")
         (axes,) = figure.axes
         assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-        single, double = axes.get_lines()
-        assert list(single.get_ydata())[1:] == [100, 100]
-        assert list(single.get_xdata())[1] == 10
-        assert list(double.get_ydata())[1:] == [50, 50]
-        assert list(double.get_xdata())[1] == 5
-        for line in (single, double):  # the slope is the bandwidth
-            assert line.get_ydata()[0] == pytest.approx(10 * line.get_xdata()[0])
+        single, double, memory_line = axes.get_lines()
+        assert list(single.get_ydata()) == [100, 100]
+        assert list(double.get_ydata()) == [50, 50]
+        # The slope is the bandwidth, as far as the higher roof.
+        for x, y in zip(memory_line.get_xdata(), memory_line.get_ydata(), strict=True):
+            assert y == pytest.approx(10 * x)
+        assert memory_line.get_ydata()[-1] == pytest.approx(100)
         assert sum(len(each.get_offsets()) for each in axes.collections) == len(ops)
         names = [text.get_text() for text in figure.legends[0].get_texts()]
         assert names[-1] == "others"
-        assert names[2] == "op13"
+        assert names[3] == "op13"
 
     def test_a_roof_is_at_least_what_was_reached(self, monkeypatch):
-        slow = Peaks(1e9, 1e9)
-        monkeypatch.setattr("tilewright._inspect.machine_peaks.quick_peaks", lambda dtype: slow)
+        slow = Peaks(1e9, (Level("memory", math.inf, 1e9),), 1.0)
+        monkeypatch.setattr(
+            "tilewright._inspect.machine_peaks.quick_peaks", lambda dtype="float32": slow
+        )
         work = roofline.work_of([{**OP, "ns": 2.0, "flops": 16.0, "bytes": 4.0}])
-        (line,) = roofline.roofs(work).values()
-        assert line[1:] == [(8.0, 8.0), (128.0, 8.0)]
+        compute, memory = roofline.roofs(work).values()
+        assert [y for _, y in compute] == [8.0, 8.0]
+        assert memory[-1] == (8.0, 8.0)
 
     def test_files(self, reports, tmp_path):
         pytest.importorskip("matplotlib")

@@ -89,6 +89,7 @@ class DispatchFlags {
   // Whether a mode, a listener or a device scope is in force that only the slow path knows, or the
   // operands are not where this thread makes new tensors.
   bool needs_slow_path() const { return !is_plain() || (marks_ & kElsewhere); }
+  bool elsewhere() const { return marks_ & kElsewhere; }
   // Some may take part in the graph: of views more must be asked.
   bool in_graph() const { return marks_ & (kRequiresGrad | kViews); }
   bool has_views() const { return marks_ & kViews; }
@@ -550,8 +551,9 @@ bool may_take_shortcut() {
 [[gnu::noinline]] void apply_slow_path(const OpRecord& op, const Operand* in, int inputs,
                                        Attributes attributes, Tensor* out) {
   used = {};
-  if (is_plain_but_in_full() && may_take_shortcut())
-    return apply_here<run_quickly>(op, in, inputs, attributes, out, {in, inputs});
+  const DispatchFlags flags(in, inputs);
+  if (!flags.elsewhere() && is_plain_but_in_full() && may_take_shortcut())
+    return apply_here<run_quickly>(op, in, inputs, attributes, out, flags);
   as_scoped_op(op, in, inputs, [&] {
     if (modes.autocast && op.autocast != Autocast::as_given)
       return apply_autocast(op, in, inputs, attributes, out);

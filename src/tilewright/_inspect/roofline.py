@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 from tilewright._report import figures
@@ -62,7 +63,9 @@ def work_of(ops: Iterable[Mapping[str, Any]]) -> list[Work]:
 
 
 def roofs(work: Iterable[Work]) -> dict[str, list[tuple[float, float]]]:
-    """Lines by name, in FLOP a byte and GFLOP a second: memory, then the arithmetic of a type."""
+    """Lines by name, in FLOP a byte and GFLOP a second: the arithmetic of each type, then levels of
+    memory up to the highest of those.
+    """
     # Loaded here: a report that nobody reads needs no measurement.
     from tilewright._inspect.machine_peaks import quick_peaks  # noqa: PLC0415  (imported on use)
 
@@ -71,17 +74,23 @@ def roofs(work: Iterable[Work]) -> dict[str, list[tuple[float, float]]]:
     for each in work:
         dtype = "float64" if each.problem.startswith("float64") else "float32"
         best[dtype] = max(best.get(dtype, 0.0), each.gflops)
-    lines = {}
-    for dtype in sorted(best):
-        peaks = quick_peaks(dtype)
+    tops = {
         # A peak that was measured beside other work can be less than what an op reached here.
-        compute, memory = max(peaks.flops_per_s / _GIGA, best[dtype]), peaks.bytes_per_s / _GIGA
-        ridge = compute / memory
-        at = [each.intensity for each in work]
-        low, high = min(*at, ridge / _REACH), max(*at, ridge * _REACH)
-        name = f"{dtype}: {memory:.3g} GB/s from memory, {compute:.3g} GFLOP/s"
-        low, high = low / _MARGIN, high * _MARGIN
-        lines[name] = [(low, low * memory), (ridge, compute), (high, compute)]
+        dtype: max(quick_peaks(dtype).flops_per_s / _GIGA, best[dtype])
+        for dtype in sorted(best)
+    }
+    levels = quick_peaks().levels
+    top, slowest = max(tops.values()), levels[-1].bytes_per_s / _GIGA
+    at = [each.intensity for each in work]
+    low, high = min(*at, top / slowest / _REACH), max(*at, top / slowest * _REACH)
+    low, high = low / _MARGIN, high * _MARGIN
+    lines = {
+        f"{dtype}: {compute:.3g} GFLOP/s": [(low, compute), (high, compute)]
+        for dtype, compute in tops.items()
+    }
+    for level in levels:
+        rate = level.bytes_per_s / _GIGA
+        lines[f"{level.name}: {rate:.3g} GB/s"] = [(low, low * rate), (top / rate, top)]
     return lines
 
 
@@ -97,9 +106,11 @@ def figure(ops: Iterable[Mapping[str, Any]], title: str) -> Any:
     if not work:
         figures.title(axes, title, "no op that computes ran on the CPU")
         return drawn
-    for style, (name, line) in zip(("-", "--"), roofs(work).items(), strict=False):
+    for (name, line), style in zip(
+        roofs(work).items(), cycle(("-", "--", "-.", ":")), strict=False
+    ):
         xs, ys = zip(*line, strict=True)
-        axes.plot(xs, ys, style, color="black", linewidth=1.2, label=name)
+        axes.plot(xs, ys, style, color="black", linewidth=1, label=name)
     taken: dict[str, float] = {}
     for each in work:
         taken[each.op] = taken.get(each.op, 0.0) + each.ns
