@@ -51,6 +51,7 @@ NB_MODULE(_core, m) {
   bind_capture(m);
   bind_module_state(m);
   bind_memory(m);
+  bind_external_kernels(m);
   bind_machine(m);
   bind_optimizations(m);
   bind_runtime(m);

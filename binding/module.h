@@ -14,6 +14,7 @@ void bind_tensor_spellings(nb::module_& module);
 void bind_spellings(nb::module_& module);
 void bind_autograd(nb::module_& module);
 void bind_capture(nb::module_& module);
+void bind_external_kernels(nb::module_& module);
 void bind_machine(nb::module_& module);
 void bind_optimizations(nb::module_& module);
 void bind_runtime(nb::module_& module);

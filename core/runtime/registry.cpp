@@ -158,7 +158,7 @@ double weight_of(const Kernel& kernel, const void* problem) {
 // Those that the free choice weighs.
 std::ptrdiff_t count_weighed(const OpKernels& entry) {
   return std::count_if(entry.kernels.begin(), entry.kernels.end(),
-                       [](const Kernel* kernel) { return !kernel->is_definition; });
+                       [](const Kernel* kernel) { return !kernel->is_forced_only; });
 }
 
 // Null when none accepts. Costs are asked for only where there is a choice; the first of equals
@@ -167,7 +167,7 @@ const Kernel* cheapest(const OpKernels& entry, const void* problem) {
   const Kernel* best = nullptr;
   double best_cost = -1;  // not asked for yet
   for (const Kernel* kernel : entry.kernels) {
-    if (kernel->is_definition || !within_limit(*kernel, problem) ||
+    if (kernel->is_forced_only || !within_limit(*kernel, problem) ||
         breaks_invariance(*kernel, problem) || !accepts(*kernel, problem, nullptr))
       continue;
     if (!best) {
@@ -211,7 +211,7 @@ void set_precision_limit(MatmulPrecision new_limit) {
 }
 MatmulPrecision precision_limit() { return limit.load(std::memory_order_relaxed); }
 
-void register_kernel(const Kernel* kernel) {
+void register_kernel(const Kernel* kernel, bool first) {
   std::lock_guard lock(registry().mutex);
   const auto set = std::strcmp(kernel->device, "cuda") ? KernelSet::cpu : KernelSet::cuda;
   OpKernels& entry = *find_or_add(kernel->op, set);
@@ -219,9 +219,11 @@ void register_kernel(const Kernel* kernel) {
     if (!std::strcmp(other->name, kernel->name))
       fail(ErrorKind::value, "register_kernel: ", kernel->op, " has a kernel '", kernel->name,
            "' already");
-  entry.kernels.insert(kernel->is_definition ? entry.kernels.begin() : entry.kernels.end(), kernel);
-  const Kernel* const last = entry.kernels.back();
-  entry.only = count_weighed(entry) == 1 && always_accepts(*last) ? last : nullptr;
+  entry.kernels.insert(first ? entry.kernels.begin() : entry.kernels.end(), kernel);
+  entry.only = nullptr;
+  if (count_weighed(entry) == 1)
+    for (const Kernel* each : entry.kernels)
+      if (!each->is_forced_only && always_accepts(*each)) entry.only = each;
   forget_choices();
 }
 
@@ -260,7 +262,8 @@ void add_definition(const char* op, void (*run)(const void* problem)) {
                              .device = kKernelSetNames[static_cast<int>(KernelSet::cpu)],
                              .help = "the definition in plain loops, one element after the other",
                              .run = run,
-                             .is_definition = true});
+                             .is_forced_only = true},
+                  true);
 }
 
 void register_body(const char* op) {
@@ -397,7 +400,7 @@ std::vector<Candidate> candidates(const OpKernels* op, const void* problem) {
     candidate.reason.clear();
     if (!forced && is_batch_invariant() && kernel->cost_of_one_ns && candidate.cost_ns < chosen_ns)
       candidate.reason = "costs more for one sample: batch invariance is on";
-    if (!forced && kernel->is_definition) candidate.reason = "runs where it is forced";
+    if (!forced && kernel->is_forced_only) candidate.reason = "runs where it is forced";
     if (!forced && !within_limit(*kernel, problem))
       candidate.reason = std::string("less exact than the precision setting '") +
                          kMatmulPrecisionNames[static_cast<int>(precision_limit())] + "' allows";

@@ -47,8 +47,8 @@ struct Kernel {
   double error = 0;
   // Estimate for one sample, by which the choice goes under batch invariance. Null: cost_ns.
   double (*cost_of_one_ns)(const void* problem) = nullptr;
-  // The op's definition in plain loops, to be read and compared with: runs where it is forced.
-  bool is_definition = false;
+  // The free choice leaves it out: the op's definition in plain loops, and what has no estimate.
+  bool is_forced_only = false;
 };
 // An op's one kernel on a device, and how calls go to it: what add_kernel makes a Kernel and a
 // Lowering of.
@@ -85,7 +85,8 @@ const std::vector<const Kernel*>& kernels_of_op(std::string_view op,
                                                 KernelSet set = KernelSet::cpu);
 // Those with a kernel, or a body in its place, that can be forced.
 std::vector<std::string> ops_with_kernels();
-void register_kernel(const Kernel* kernel);
+// `first`: before those that are there.
+void register_kernel(const Kernel* kernel, bool first = false);
 // How calls of an op become problems for its kernels.
 void register_lowering(const Lowering* lowering);
 // The op has a body, which can be forced like a kernel and runs where one would.

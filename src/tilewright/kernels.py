@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
 from tilewright._engine.modes import ModeBlock, Switch
+from tilewright._kernels import loading
+
+if TYPE_CHECKING:
+    from tilewright._kernels.validation import Verdict
 
 
 def ops() -> list[str]:
@@ -43,12 +48,55 @@ def describe(op: str, device: str = "cpu") -> list[dict[str, Any]]:
 def _described(op: str, device: str, caller: str) -> list[dict[str, Any]]:
     if not isinstance(op, str):
         raise TypeError(f"kernels.{caller}: op must be a str, got {op!r}")
+    loading.load_installed()
     own = (device.partition(":")[0], "any")
     kernels = [kernel for kernel in _core.kernels_of_op(op) if kernel["device"] in own]
     if not kernels:
         known = ", ".join(ops())
         raise ValueError(f"kernels.{caller}: no kernels for op {op!r}; ops with kernels: {known}")
     return kernels
+
+
+def load(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
+    """Makes the kernels of a library rungs of the ladders of their ops; returns their op and name.
+
+    The library is written against `tilewright_kernel.h` (`tw.kernels.include_folder()`), for
+    products and convolutions; `tilewright kernel new` writes a first one. Its kernels are explained
+    and forced like others, and chosen by their estimates. What a package names as an entry point of
+    the group `tilewright.kernels` is loaded when kernels are first asked for or forced. A library
+    runs with all rights of the program: load what you trust.
+
+    Raises FileNotFoundError where there is no file, OSError for what is no library, ValueError for
+    one without kernels or of another version of the interface, and for names that are taken.
+    """
+    return loading.load(path)
+
+
+def include_folder() -> str:
+    """The folder of `tilewright_kernel.h`."""
+    return os.path.dirname(loading.__file__)
+
+
+def validate(op: str, name: str, *, measure: bool = False) -> list[Verdict]:
+    """Holds a kernel of matmul or of convolutions against the definition in float64.
+
+    Each verdict has the problem, the error and what is allowed, or why the kernel refused; with
+    `measure` the time of the engine's own choice over the kernel's, taking turns.
+
+    Raises ValueError for a kernel that there is not, and for other ops.
+
+    >>> import tilewright as tw
+    >>> all(verdict.is_right for verdict in tw.kernels.validate("matmul", "tiled"))
+    True
+    """
+    from tilewright._kernels import validation  # noqa: PLC0415  (imported on use)
+
+    ops = ("matmul", "convolution", "convolution_input_gradient", "convolution_weight_gradient")
+    if op not in ops:
+        raise ValueError(f"kernels.validate: op must be one of {', '.join(ops)}, got {op!r}")
+    if name not in names(op):
+        raise ValueError(f"kernels.validate: {op} has no kernel {name!r}")
+    return validation.validate(op, name, measure=measure)
 
 
 def isas() -> list[str]:
@@ -84,6 +132,8 @@ class use(ModeBlock):  # noqa: N801  (a context manager, used like a function)
         self.forced = forced
 
     def _enter(self) -> None:
+        if self.forced:
+            loading.load_installed()
         _core._enter_kernels(self, self.isa, self.forced)
 
 

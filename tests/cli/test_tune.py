@@ -382,7 +382,7 @@ class TestExplain:
         assert "chosen: overhead" in str(report)
         assert report.as_dict()["estimates"].startswith("defaults")
         tune.save(made(block_bytes=3 << 17))
-        assert f"Estimates: measured on 2026-01-02, {tune.path()}." in str(report)
+        assert f"Estimates: measured on 2026-01-02, {tune.path()}; scaled" in str(report)
         with tw.explain() as other:
             x + x
         assert "Estimates" not in str(other)
