@@ -63,8 +63,8 @@ def _judge(op: str, name: str, problem: Problem, measure: bool) -> Verdict:
     try:
         with kernels.use(**{op: name}):
             got = problem.call()
-    except ValueError as error:
-        reason = str(error).partition("does not accept this problem: ")[2]
+    except ValueError as refusal:
+        reason = str(refusal).partition("does not accept this problem: ")[2]
         if not reason:
             raise
         return Verdict(problem.text, None, allowed, reason)
@@ -97,6 +97,12 @@ def _product(text: str, dtype: str, a: Tensor, b: Tensor) -> Problem:
     return Problem(text, dtype, a.shape[-1], lambda: a @ b, lambda: wide_a @ wide_b)
 
 
+def _biased(dtype: str, x: Tensor, w: Tensor, bias: Tensor) -> Problem:
+    wide = [each.astype(tw.float64) for each in (x, w, bias)]
+    text = f"{dtype} linear 33x31x20 with bias"
+    return Problem(text, dtype, 20, lambda: tw.linear(x, w, bias), lambda: tw.linear(*wide))
+
+
 def _products() -> Iterator[Problem]:
     stream = tw.Generator(0)
 
@@ -118,13 +124,7 @@ def _products() -> Iterator[Problem]:
         a, b = numbers(4, 9, 20, dtype=dtype), numbers(4, 20, 31, dtype=dtype)
         yield _product(f"{dtype} 4x 9x31x20", dtype, a, b)
         yield _product(f"{dtype} 4x 9x31x20, one B", dtype, a, b[0])
-        x, w, bias = (numbers(*s, dtype=dtype) for s in ((33, 20), (31, 20), (31,)))
-        wide = [each.astype(tw.float64) for each in (x, w, bias)]
-        yield Problem(
-            f"{dtype} linear 33x31x20 with bias", dtype, 20,
-            lambda x=x, w=w, bias=bias: tw.linear(x, w, bias),
-            lambda wide=wide: tw.linear(*wide),
-        )  # fmt: skip
+        yield _biased(dtype, *(numbers(*s, dtype=dtype) for s in ((33, 20), (31, 20), (31,))))
 
 
 def _convolutions(op: str) -> Iterator[Problem]:
