@@ -3966,6 +3966,7 @@ class _Submitter:
     ) -> Any:
         """Hands over `fn(*args, **kwargs)`; returns its `Task`."""
 
+_optimization_reasons: list[str]
 _other_dtypes: dict[str, str]
 _other_names: dict[str, str]
 bfloat16: _DType
@@ -4037,6 +4038,7 @@ def _enter_autocast(block: object, dtype: _DTypeLike | None) -> None: ...
 def _enter_batch_invariance(block: object, on: _Bool) -> None: ...
 def _enter_grad_mode(block: object, enabled: _Bool) -> None: ...
 def _enter_kernels(block: object, isa: str | None, forced: dict[str, Any]) -> None: ...
+def _enter_optimizations_off(block: object, names: Sequence[str]) -> None: ...
 def _faults_left() -> int: ...
 def _gpu_add_stream(number: int, priority: int) -> _GpuStream:
     """One more stream of a GPU, or one of those there are."""
@@ -4127,6 +4129,8 @@ def _observed() -> _Bool:
 def _on_collection(arg0: str, arg1: dict[str, Any], /) -> None: ...
 def _op_records() -> list[dict[str, Any]]:
     """All ops: name, signature, help, where they are shown, and which parts they have."""
+def _optimization_rows() -> list[dict[str, Any]]:
+    """The rows of the table of optimizations, and whether each is on for this thread."""
 def _other_arguments(
     function: str,
     parameters: Sequence[str],
@@ -4163,6 +4167,7 @@ def _set_gpu_rates(measured: dict[str, Any]) -> None:
 def _set_grad_enabled(enabled: _Bool) -> None: ...
 def _set_module(path: str) -> str:
     """Names the module whose forward this thread runs; returns the name before."""
+def _set_optimizations_off(names: Sequence[str], off: _Bool) -> None: ...
 def _set_package_folder(arg: str, /) -> None: ...
 def _set_task_classes(
     task: object,
@@ -4205,6 +4210,7 @@ def _transfer_wait_idle(queue: str, timeout: float) -> _Bool:
     """Whether nothing is in flight in a queue, within the timeout."""
 def _transfer_write(path: object, x: Tensor, offset_bytes: int, priority: int) -> TransferEvent:
     """Writes a tensor's bytes to a file."""
+def _unknown_optimizations() -> list[str]: ...
 def _update_row(name: str) -> dict[str, Any]:
     """Names of an optimizer step's states, and its settings by name."""
 def _vdot(x1: Tensor, x2: Tensor) -> Tensor: ...
