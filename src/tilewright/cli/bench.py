@@ -25,7 +25,7 @@ from tilewright.bench.harness import OURS, Case, Result, run_cases
 from tilewright.bench.networks import convolution
 from tilewright.bench.peers import PEERS, Peers, load_peers
 from tilewright.bench.points import Points, read_points, write_points
-from tilewright.cli import arguments, bench_calls, bench_gpu, bench_matmul
+from tilewright.cli import arguments, bench_calls, bench_gpu, bench_matmul, bench_optimizations
 from tilewright.cli.console import Console, format_seconds, format_timing
 from tilewright.cli.kept_results import KeptResults
 from tilewright.cli.picture import bars, check_plot
@@ -84,6 +84,7 @@ def add_parser(commands: arguments.Subparsers) -> None:
     for name, text in _ABOUT.items():
         _add_comparison(comparisons, name, text)
     bench_calls.add_parser(comparisons)
+    bench_optimizations.add_parser(comparisons)
     bench_gpu.add_parser(comparisons)
 
 
