@@ -62,7 +62,7 @@ class Worker:
         if folder and not Path(self.place).samefile(Path(folder) / "tilewright"):
             self.close()
             raise ValueError(
-                f"--before: {folder} holds no tilewright that its Python imports; it imports "
+                f"{folder} holds no tilewright that its Python imports; it imports "
                 f"{self.place}. Give the folder that the package lies in, or a Python"
             )
 
@@ -139,13 +139,17 @@ def times(
     threads: int,
     pairs: int,
     on_pair: Callable[[int, list[str]], None],
+    now: str | None = None,
 ) -> list[Compared]:
-    """Times calls now, and of a build before. `on_pair` is told of each pair's processes."""
+    """Times calls now, and of a build before. `on_pair` is told of each pair's processes.
+
+    `now`: the build that is new, None for this one.
+    """
     found: dict[str, list[Compared]] = {name: [] for name in calls}
     for pair in range(pairs):
         with ExitStack() as stack:
             workers = {}
-            for name, build in ((OURS, None), (BEFORE, before)):
+            for name, build in ((OURS, now), (BEFORE, before)):
                 if name == OURS or before is not None:
                     workers[name] = Worker(build, threads)
                     stack.callback(workers[name].close)
@@ -198,10 +202,8 @@ def _python_of(build: str | None) -> tuple[str, str | None]:
     path = Path(build)
     if path.is_dir():
         if not (path / "tilewright").is_dir():
-            raise ValueError(
-                f"--before: {path} holds no folder tilewright; give the folder that does"
-            )
+            raise ValueError(f"{path} holds no folder tilewright; give the folder that does")
         return sys.executable, str(path.resolve())
     if not os.access(path, os.X_OK):
-        raise ValueError(f"--before: {path} is neither a folder nor a Python to run")
+        raise ValueError(f"{path} is neither a folder nor a Python to run")
     return str(path), None

@@ -53,6 +53,15 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_save(parser: argparse.ArgumentParser) -> None:
+    """--save, for what can be compared later."""
+    parser.add_argument(
+        "--save",
+        metavar="NAME",
+        help="keep the results for `bench compare` and `bench history`: a name, or a .json file",
+    )
+
+
 def check_devices(names: Sequence[str]) -> None:
     """Raises ValueError, before a command's work, where a GPU is named on a machine without one."""
     for name in names:
@@ -128,6 +137,17 @@ def positive_real(text: str) -> float:
         value = 0.0
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return value
+
+
+def not_negative(text: str) -> float:
+    """A finite number of at least 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
     return value
 
 

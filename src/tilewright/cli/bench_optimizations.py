@@ -15,6 +15,7 @@ from tilewright.bench.conditions import conditions
 from tilewright.bench.optimizations import Gain
 from tilewright.cli import arguments
 from tilewright.cli.console import Console, format_bytes, format_seconds
+from tilewright.cli.kept_results import Saving
 from tilewright.io.atomic import write_whole
 
 _COLUMNS = ("optimization", "reason", "work", "on", "off", "gain", "95 %", "peak, on and off")
@@ -40,32 +41,36 @@ def add_parser(comparisons: arguments.Subparsers) -> None:
         "--csv", metavar="FILE", help="write the gains: a line a piece of work, with both times"
     )
     arguments.add_threads(parser)
+    arguments.add_save(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the comparison and reports it."""
     if args.csv:
         arguments.check_target("--csv", args.csv)
+    saving = Saving(args.save)
     console = Console(args.json)
     if args.threads:
         tw.set_num_threads(args.threads)
-    rows = _rows(args.only)
+    chosen = _chosen(args.only)
     known = conditions(tw.get_num_threads())
     console.line(arguments.conditions_text(known))
     found = []
-    for gain in optimizations.gains(rows, known["threads"]):
+    for gain in optimizations.gains(chosen, known["threads"]):
         console.line(_progress(gain))
         found.append(gain)
     console.table("bench optimizations", _COLUMNS, [_cells(gain) for gain in found])
     console.text("gain: time without the optimization over time with it")
     console.json({"conditions": known, "results": [gain.as_dict() for gain in found]})
+    rows = {f"{gain.name}: {gain.work}": gain.on for gain in found if gain.on}
+    saving.write(console, "optimizations", known["threads"], rows)
     if args.csv:
         write_whole(args.csv, _points(known, found).encode(), "--csv")
         console.line(f"gains: {args.csv}")
     return 0
 
 
-def _rows(only: Sequence[str]) -> list[tw.optimizations.Optimization]:
+def _chosen(only: Sequence[str]) -> list[tw.optimizations.Optimization]:
     table = tw.optimizations.table()
     for word in only:
         if word not in tw.optimizations.REASONS and all(row.name != word for row in table):
