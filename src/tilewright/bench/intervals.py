@@ -6,6 +6,7 @@ distributions", Annals of Mathematical Statistics 7 (1936).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
@@ -16,7 +17,7 @@ _MISSES = 0.05
 
 @dataclass(frozen=True)
 class Interval:
-    """A median, and from where to where it lies by 95 % confidence."""
+    """A median, and from where to where it lies by 95 % confidence; NaN where nobody knows."""
 
     value: float
     low: float
@@ -28,6 +29,8 @@ class Interval:
         return max(self.high - self.value, self.value - self.low) / self.value
 
     def __str__(self) -> str:
+        if math.isnan(self.low):
+            return "not known"
         return f"{self.low:.2f} to {self.high:.2f}"
 
 

@@ -32,6 +32,12 @@ def add_parser(
         name, help=text, description=text[0].upper() + text[1:] + "."
     )
     parser.set_defaults(run=run)
+    add_json(parser)
+    return parser
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """--json, which every command has."""
     parser.add_argument(
         "--json",
         nargs="?",
@@ -40,7 +46,6 @@ def add_parser(
         help="write the results as JSON: to FILE, beside the tables on standard output; without "
         "FILE to standard output, instead of the tables (progress then goes to standard error)",
     )
-    return parser
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:

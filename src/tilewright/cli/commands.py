@@ -8,9 +8,21 @@ import sys
 from collections.abc import Sequence
 
 import tilewright as tw
-from tilewright.cli import bench, blas, doctor, explain, info, ops, profile, sweep, train, tune
+from tilewright.cli import (
+    ablate,
+    bench,
+    blas,
+    doctor,
+    explain,
+    info,
+    ops,
+    profile,
+    sweep,
+    train,
+    tune,
+)
 
-COMMANDS = (info, ops, train, sweep, bench, explain, profile, tune, blas, doctor)
+COMMANDS = (info, ops, train, sweep, bench, ablate, explain, profile, tune, blas, doctor)
 
 # What bad input, missing files, packages and GPUs and a full memory raise. Anything else is a bug
 # and keeps its traceback.
