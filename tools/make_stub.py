@@ -235,7 +235,7 @@ def make_stub() -> str:
 
 
 def _values(names: list[str]) -> list[str]:
-    types = {_core.dtype: "_DType", dict: "dict[str, str]"}
+    types = {_core.dtype: "_DType", dict: "dict[str, str]", list: "list[str]"}
     told = ((name, types.get(type(getattr(_core, name)))) for name in names)
     return [*(f"{name}: {text}" for name, text in told if text), ""]
 

@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,15 +34,24 @@ _ROUNDS, _STEPS, _FEW = 25, 15, 7
 class Worker:
     """A process that times calls of one build."""
 
-    def __init__(self, build: str | None, threads: int) -> None:
-        """`build`: a Python, or a folder that holds the package; None: this one."""
+    def __init__(
+        self,
+        build: str | None,
+        threads: int,
+        program: Sequence[str] = (small_calls.__file__,),
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """`build`: a Python, or a folder that holds the package; None: this one.
+
+        `program`: what the Python is told to run, `settings`: of its environment.
+        """
         python, folder = _python_of(build)
-        environment = os.environ | {"TILEWRIGHT_THREADS": str(threads)}
+        environment = os.environ | {"TILEWRIGHT_THREADS": str(threads)} | dict(settings or {})
         environment["TILEWRIGHT_BENCH_SHIFT"] = "." * randrange(4096)  # of the stack
         if folder:
             environment["PYTHONPATH"] = folder
         self._process = subprocess.Popen(
-            [python, small_calls.__file__],
+            [python, *program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -53,7 +62,7 @@ class Worker:
         if folder and not Path(self.place).samefile(Path(folder) / "tilewright"):
             self.close()
             raise ValueError(
-                f"--before: {folder} holds no tilewright that its Python imports; it imports "
+                f"{folder} holds no tilewright that its Python imports; it imports "
                 f"{self.place}. Give the folder that the package lies in, or a Python"
             )
 
@@ -80,11 +89,11 @@ class Worker:
         answer = self._process.stdout.readline().strip()
         if not answer:
             code = self.close()
-            raise OSError(f"bench calls: the build's process ended with code {code}")
+            raise OSError(f"bench: the build's process ended with code {code}")
         return answer
 
 
-class _Remote(Timer):
+class Remote(Timer):
     """A timer whose calls run in a worker."""
 
     def __init__(self, worker: Worker, name: str) -> None:
@@ -130,13 +139,17 @@ def times(
     threads: int,
     pairs: int,
     on_pair: Callable[[int, list[str]], None],
+    now: str | None = None,
 ) -> list[Compared]:
-    """Times calls now, and of a build before. `on_pair` is told of each pair's processes."""
+    """Times calls now, and of a build before. `on_pair` is told of each pair's processes.
+
+    `now`: the build that is new, None for this one.
+    """
     found: dict[str, list[Compared]] = {name: [] for name in calls}
     for pair in range(pairs):
         with ExitStack() as stack:
             workers = {}
-            for name, build in ((OURS, None), (BEFORE, before)):
+            for name, build in ((OURS, now), (BEFORE, before)):
                 if name == OURS or before is not None:
                     workers[name] = Worker(build, threads)
                     stack.callback(workers[name].close)
@@ -154,7 +167,7 @@ def mean_ratio(results: Sequence[Compared]) -> float:
 
 def _of_pair(calls: Sequence[str], workers: dict[str, Worker]) -> Iterator[Compared]:
     for name in calls:
-        contenders: dict[str, Timer] = {who: _Remote(w, name) for who, w in workers.items()}
+        contenders: dict[str, Timer] = {who: Remote(w, name) for who, w in workers.items()}
         small = any(call.name == name for call in small_calls.CALLS)
         rounds = _ROUNDS if small else _STEPS if name in small_calls.TRAININGS else _FEW
         try:
@@ -189,10 +202,8 @@ def _python_of(build: str | None) -> tuple[str, str | None]:
     path = Path(build)
     if path.is_dir():
         if not (path / "tilewright").is_dir():
-            raise ValueError(
-                f"--before: {path} holds no folder tilewright; give the folder that does"
-            )
+            raise ValueError(f"{path} holds no folder tilewright; give the folder that does")
         return sys.executable, str(path.resolve())
     if not os.access(path, os.X_OK):
-        raise ValueError(f"--before: {path} is neither a folder nor a Python to run")
+        raise ValueError(f"{path} is neither a folder nor a Python to run")
     return str(path), None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -10,6 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from timeit import Timer
 from typing import Any
+
+from tilewright.bench.intervals import median_interval
 
 OURS = "tilewright"
 # A sample this long is far above the clock's resolution and a thread's wake-up, and short enough
@@ -31,11 +34,22 @@ _UNCACHED_CALL_SECONDS, _LONG_CALL_SECONDS = 0.01, 0.5
 
 @dataclass(frozen=True)
 class Timing:
-    """Time of one call over all samples."""
+    """Time of one call over all samples.
+
+    `low_s`, `high_s`: where the median lies, by 95 % confidence; NaN where that is not known.
+    """
 
     median_s: float
     p95_s: float
     samples: int
+    low_s: float = math.nan
+    high_s: float = math.nan
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Timing:
+        """What another process wrote as JSON, which has no NaN."""
+        known: dict[str, Any] = {k: math.nan if v is None else v for k, v in values.items()}
+        return cls(**known)
 
 
 @dataclass(frozen=True)
@@ -107,7 +121,7 @@ class Result:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Result:
         """What another process wrote as JSON."""
-        timings = {name: Timing(**timing) for name, timing in values["timings"].items()}
+        timings = {name: Timing.from_dict(timing) for name, timing in values["timings"].items()}
         rest = {name: values[name] for name in ("name", "work", "unit", "published")}
         return cls(timings=timings, **rest)
 
@@ -139,6 +153,11 @@ def _other_threads_run() -> bool:
 
 def compare(case: Case, settle: bool) -> dict[str, Timing]:
     """Times contenders in turn; `settle` waits before each until a peer's threads sleep."""
+    return {name: timing_of(values) for name, values in samples(case, settle).items()}
+
+
+def samples(case: Case, settle: bool) -> dict[str, list[float]]:
+    """Seconds of a call in each round, by contender; those of a round were taken in turn."""
     contenders = case.contenders
     found = {
         name: (1, 0.0) if case.once else _calls_per_sample(timer)
@@ -146,14 +165,14 @@ def compare(case: Case, settle: bool) -> dict[str, Timing]:
     }
     calls = {name: count for name, (count, _) in found.items()}
     call_seconds = {name: seconds for name, (_, seconds) in found.items()}
-    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    found_s: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
     spent = dict.fromkeys(names, 0.0)
     order = random.Random(case.name)
     for _ in range(case.rounds):
         # Nobody always runs behind the same neighbour, as when the order only turns.
         for name in order.sample(names, len(names)):
-            if spent[name] > case.budget_s and len(samples[name]) >= _FEWEST_SAMPLES:
+            if spent[name] > case.budget_s and len(found_s[name]) >= _FEWEST_SAMPLES:
                 continue
             if settle:
                 wait_for_peers()
@@ -162,9 +181,9 @@ def compare(case: Case, settle: bool) -> dict[str, Timing]:
                 contenders[name].timeit(_WARMING_CALLS if cached else 1)
             seconds = contenders[name].timeit(calls[name])
             call_seconds[name] = seconds / calls[name]
-            samples[name].append(call_seconds[name])
+            found_s[name].append(call_seconds[name])
             spent[name] += seconds
-    return {name: _timing(values) for name, values in samples.items()}
+    return found_s
 
 
 def run_cases(
@@ -194,7 +213,9 @@ def _calls_per_sample(timer: Timer) -> tuple[int, float]:
     return max(1, round(calls * _SAMPLE_SECONDS / seconds)), seconds / calls
 
 
-def _timing(samples: list[float]) -> Timing:
-    ordered = sorted(samples)
-    last = len(ordered) - 1
-    return Timing(ordered[last // 2], ordered[round(0.95 * last)], len(ordered))
+def timing_of(seconds: Sequence[float]) -> Timing:
+    """Of the samples of one contender."""
+    ordered = sorted(seconds)
+    middle = median_interval(ordered)
+    p95 = ordered[round(0.95 * (len(ordered) - 1))]
+    return Timing(middle.value, p95, len(ordered), middle.low, middle.high)

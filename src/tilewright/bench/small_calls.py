@@ -131,15 +131,24 @@ TRAININGS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
 }
 
 
-def _step(m: Any, model: Any, optimizer: Any, x: Any, y: Any) -> Callable[[], None]:
-    def step() -> None:
+# What commands call them.
+SHORT_NAMES = dict(zip(("mnist", "cnn", "lstm", "gpt"), TRAININGS, strict=True))
+
+
+def training_step(m: Any, name: str) -> Callable[[], float]:
+    """A step of a training, which gives its loss."""
+    return _step(m, *TRAININGS[name](m))
+
+
+def _step(m: Any, model: Any, optimizer: Any, x: Any, y: Any) -> Callable[[], float]:
+    def step() -> float:
         optimizer.zero_grad()
         logits = model(x)
         logits = logits[0] if isinstance(logits, tuple) else logits
         loss = m.cross_entropy(logits.reshape((-1, logits.shape[-1])), y.reshape((-1,)))
         loss.backward()
         optimizer.step()
-        loss.item()
+        return float(loss.item())
 
     return step
 
@@ -202,7 +211,7 @@ def statement(m: Any, name: str) -> tuple[str, dict[str, Any]]:
     Raises StopIteration for a name that is none.
     """
     if name in TRAININGS:
-        return "step()", {"step": _step(m, *TRAININGS[name](m))}
+        return "step()", {"step": training_step(m, name)}
     if found := _PRODUCT.fullmatch(name):
         return _product(m, found)
     if found := _CONVOLUTION.fullmatch(name):
@@ -220,8 +229,10 @@ def timer(m: Any, name: str) -> Timer:
 # ---- as a program ----
 
 
-def answers(m: Any, lines: Iterator[str]) -> Iterator[str]:
-    """Seconds of so many calls for each line."""
+def answers(
+    m: Any, lines: Iterator[str], timer: Callable[[Any, str], Timer] = timer
+) -> Iterator[str]:
+    """Seconds of so many calls for each line; `timer` gives that of a name."""
     known: dict[str, Timer] = {}
     for line in lines:
         name, _, count = line.strip().rpartition(" ")

@@ -32,6 +32,12 @@ def add_parser(
         name, help=text, description=text[0].upper() + text[1:] + "."
     )
     parser.set_defaults(run=run)
+    add_json(parser)
+    return parser
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """--json and --html, which every command has."""
     parser.add_argument(
         "--json",
         nargs="?",
@@ -45,7 +51,6 @@ def add_parser(
         metavar="FILE",
         help="write the results as one HTML page that needs no network: sortable tables, charts",
     )
-    return parser
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +60,15 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
         type=threads,
         metavar="N",
         help=f"threads to compute with (default: {tw.get_num_threads()})",
+    )
+
+
+def add_save(parser: argparse.ArgumentParser) -> None:
+    """--save, for what can be compared later."""
+    parser.add_argument(
+        "--save",
+        metavar="NAME",
+        help="keep the results for `bench compare` and `bench history`: a name, or a .json file",
     )
 
 
@@ -133,6 +147,17 @@ def positive_real(text: str) -> float:
         value = 0.0
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return value
+
+
+def not_negative(text: str) -> float:
+    """A finite number of at least 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
     return value
 
 

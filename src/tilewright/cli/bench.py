@@ -26,9 +26,18 @@ from tilewright.bench.harness import OURS, Case, Result, run_cases
 from tilewright.bench.networks import convolution
 from tilewright.bench.peers import PEERS, Peers, load_peers
 from tilewright.bench.points import Points, read_points, write_points
-from tilewright.cli import arguments, bench_calls, bench_gpu, bench_matmul
+from tilewright.bench.saved import rows_of
+from tilewright.cli import (
+    arguments,
+    bench_calls,
+    bench_compare,
+    bench_gpu,
+    bench_history,
+    bench_matmul,
+    bench_optimizations,
+)
 from tilewright.cli.console import Console, format_seconds, format_timing
-from tilewright.cli.kept_results import KeptResults
+from tilewright.cli.kept_results import KeptResults, Saving
 from tilewright.cli.page_sections import of_comparison
 from tilewright.cli.picture import bars, check_plot
 from tilewright.cli.picture_layers import draw_layers
@@ -86,6 +95,9 @@ def add_parser(commands: arguments.Subparsers) -> None:
     for name, text in _ABOUT.items():
         _add_comparison(comparisons, name, text)
     bench_calls.add_parser(comparisons)
+    bench_compare.add_parser(comparisons)
+    bench_history.add_parser(comparisons)
+    bench_optimizations.add_parser(comparisons)
     bench_gpu.add_parser(comparisons)
 
 
@@ -142,6 +154,7 @@ def _add_comparison(comparisons: arguments.Subparsers, name: str, text: str) -> 
         help="with whom, where peers take part (default: torch,numpy,jax)",
     )
     arguments.add_threads(parser)
+    arguments.add_save(parser)
     arguments.add_plot(parser, bench_matmul.PLOT_HELP if name in _PRODUCTS else "")
     if name in _KEPT_AS_POINTS:
         arguments.add_points(parser)
@@ -185,6 +198,7 @@ def run(args: argparse.Namespace) -> int:
     check_plot(args.plot)
     if getattr(args, "csv", None):
         arguments.check_target("--csv", args.csv)
+    saving = Saving(args.save, getattr(args, "from_csv", None))
     console = Console.of(args)
     if getattr(args, "from_csv", None):
         return _report_points(console, args)
@@ -217,6 +231,7 @@ def run(args: argparse.Namespace) -> int:
         known = {"machine": report["machine"], "allocation": chosen}
         write_points(args.csv, Points(known, results, tuned))
         console.line(f"points: {args.csv}")
+    saving.write(console, args.what, count, rows_of(results))
     _draw(console, args, results)
     return 0
 

@@ -9,6 +9,7 @@ from tilewright.bench import builds, shapes, small_calls
 from tilewright.bench.networks import convolution
 from tilewright.cli import arguments
 from tilewright.cli.console import Console, format_timing
+from tilewright.cli.kept_results import Saving
 
 _PAIRS = 3
 _CASES = {
@@ -22,6 +23,8 @@ _CASES = {
     ],
 }
 
+_WHAT = {cases: "calls" if cases == "calls" else f"calls, {cases}" for cases in _CASES}
+
 
 def add_parser(comparisons: arguments.Subparsers) -> None:
     """Adds the comparison."""
@@ -34,20 +37,7 @@ def add_parser(comparisons: arguments.Subparsers) -> None:
         help="the earlier build: its Python, or the folder that its package lies in "
         "(default: times alone)",
     )
-    parser.add_argument(
-        "--cases",
-        choices=tuple(_CASES),
-        default="calls",
-        help="small calls, steps of four trainings, the products of `bench matmul --map --full`, "
-        "or the convolutions of `bench convolution` (default: calls)",
-    )
-    parser.add_argument(
-        "--only",
-        metavar="A,B",
-        type=arguments.texts,
-        default=(),
-        help="names that hold one of these",
-    )
+    add_cases(parser)
     parser.add_argument(
         "--pairs",
         metavar="N",
@@ -56,22 +46,46 @@ def add_parser(comparisons: arguments.Subparsers) -> None:
         help=f"so often, each time in fresh processes (default: {_PAIRS})",
     )
     arguments.add_threads(parser)
+    arguments.add_save(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Runs the comparison and reports it."""
-    console = Console.of(args)
-    threads = args.threads or tw.get_num_threads()
-    pairs = args.pairs if args.before else 1
+def add_cases(parser: argparse.ArgumentParser, of: str = "") -> None:
+    """Options that choose among the calls; `of` begins their help."""
+    parser.add_argument(
+        "--cases",
+        choices=tuple(_CASES),
+        default="calls",
+        help=f"{of}small calls, steps of four trainings, the products of "
+        "`bench matmul --map --full`, or the convolutions of `bench layers` (default: calls)",
+    )
+    parser.add_argument(
+        "--only",
+        metavar="A,B",
+        type=arguments.texts,
+        default=(),
+        help=f"{of}names that hold one of these",
+    )
+
+
+def chosen(args: argparse.Namespace, caller: str) -> list[str]:
+    """Names of the calls. Raises ValueError where the options leave none."""
     names = [
         name
         for name in _CASES[args.cases]()
         if not args.only or any(part in name for part in args.only)
     ]
     if not names:
-        raise ValueError(
-            f"bench calls: --only {','.join(args.only)} names none of the {args.cases}"
-        )
+        raise ValueError(f"{caller}: --only {','.join(args.only)} names none of the {args.cases}")
+    return names
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the comparison and reports it."""
+    saving = Saving(args.save)
+    console = Console.of(args)
+    threads = args.threads or tw.get_num_threads()
+    pairs = args.pairs if args.before else 1
+    names = chosen(args, "bench calls")
 
     def tell(pair: int, told: list[str]) -> None:
         console.line(f"{pair + 1} of {pairs}, {threads} threads: {' against '.join(told)}")
@@ -89,6 +103,8 @@ def run(args: argparse.Namespace) -> int:
             "slower": [result.name for result in results if result.is_slower],
         }
     )
+    rows = {result.name: result.now for result in results if result.now}
+    saving.write(console, _WHAT[args.cases], threads, rows)
     return 0
 
 

@@ -11,8 +11,10 @@ from typing import Any
 import tilewright as tw
 from tilewright.bench import gpu
 from tilewright.bench.harness import OURS, run_cases
+from tilewright.bench.saved import rows_of
 from tilewright.cli import arguments
 from tilewright.cli.console import Console, format_bytes, format_seconds, format_timing
+from tilewright.cli.kept_results import Saving
 from tilewright.cli.picture import bars, check_plot
 
 _GROUPS = {
@@ -42,6 +44,7 @@ def add_parser(comparisons: arguments.Subparsers) -> None:
     parser.add_argument(
         "--no-compile", action="store_true", help="leave torch.compile out, which takes its time"
     )
+    arguments.add_save(parser)
     arguments.add_plot(parser)
 
 
@@ -50,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     check_plot(args.plot)
     if reason := tw.cuda.why_unavailable():
         raise ValueError(f"bench gpu: there is no GPU to measure: {reason}")
+    saving = Saving(args.save)
     console = Console.of(args)
     rivals = gpu.Rivals.found()
     rivals.compiles = not args.no_compile
@@ -67,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
     console.json(
         {"machine": machine, "results": [each.as_dict() for each in judged], "summary": summary}
     )
+    rows = rows_of([each.result for each in judged])
+    saving.write(console, f"gpu {machine['gpu']}", tw.get_num_threads(), rows)
     if args.plot:
         _draw(console, args.plot, judged)
     return 0

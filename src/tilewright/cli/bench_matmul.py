@@ -17,16 +17,19 @@ from tilewright.bench.harness import (
     OURS,
     Case,
     Result,
+    Timing,
     median_run,
     run_cases,
     wait_for_peers,
 )
 from tilewright.bench.peers import PEERS, Peers, load_peers
 from tilewright.bench.points import Points, read_points, write_points
+from tilewright.bench.saved import rows_of
 from tilewright.bench.shapes import FULL, QUICK, Plan, Shape, square
 from tilewright.bench.validation import FAILING, PASSED, Check
 from tilewright.cli import arguments, matmul_report, picture_matmul
 from tilewright.cli.console import Bar, Console, progress_bar
+from tilewright.cli.kept_results import Saving
 from tilewright.cli.page_sections import of_comparison
 from tilewright.cli.picture import check_plot
 
@@ -119,6 +122,7 @@ def run(args: argparse.Namespace) -> int:
         arguments.check_target("--brief", args.brief)
     if args.csv:
         arguments.check_target("--csv", args.csv)
+    saving = Saving(args.save, args.from_csv)
     console = Console.of(args)
     if args.from_csv:
         return _report_points(console, args)
@@ -127,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
     wanted = () if args.what == "ladder" else args.peers
     peers = load_peers(wanted, tw.get_num_threads(), program=args.whole_process)
     with progress_bar() as bar, _precision(args.precision, peers.modules):
-        session = _Session(args, console, bar, peers)
+        session = _Session(args, console, bar, peers, saving)
         return session.run(_parts(session, args))
 
 
@@ -210,7 +214,15 @@ class _Part:
 class _Session:
     """What the parts share: conditions, progress, and the report that grows."""
 
-    def __init__(self, args: argparse.Namespace, console: Console, bar: Bar, peers: Peers) -> None:
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        console: Console,
+        bar: Bar,
+        peers: Peers,
+        saving: Saving,
+    ) -> None:
+        self.saving = saving
         self.console, self.bar, self.loaded = console, bar, peers
         self.plot, self.brief, self.csv, self.rung = args.plot, args.brief, args.csv, args.rung
         self.dtype: tw.dtype = getattr(tw, args.dtype)
@@ -238,9 +250,13 @@ class _Session:
             for name, of_part in checks.items()
             for check in of_part
         ]
+        rows: dict[str, Timing] = {}
         for part in parts:
-            part.tell(checks[part.name], self._time(part, checks[part.name]))
+            results = self._time(part, checks[part.name])
+            part.tell(checks[part.name], results)
+            rows |= {f"{part.name}: {name}": row for name, row in rows_of(results).items()}
         self.console.json(self.report)
+        self.saving.write(self.console, f"matmul {self.dtype.name}", self.threads, rows)
         failing = [
             check for of_part in checks.values() for check in of_part if _is_our_fault(check)
         ]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import tilewright as tw
 from tilewright.cli import (
+    ablate,
     bench,
     blas,
     doctor,
@@ -22,7 +23,9 @@ from tilewright.cli import (
     tune,
 )
 
-COMMANDS = (info, ops, train, sweep, bench, explain, profile, tune, kernel, blas, doctor)
+COMMANDS = (
+    info, ops, train, sweep, bench, ablate, explain, profile, tune, kernel, blas, doctor,
+)  # fmt: skip
 
 # What bad input, missing files, packages and GPUs and a full memory raise. Anything else is a bug
 # and keeps its traceback.

@@ -1,11 +1,36 @@
-"""Results of a long comparison in a file, so that it can be gone on with."""
+"""Results of a comparison in a file: to go on with it, or to compare with it later."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tilewright.bench.harness import Result
+from tilewright.bench import saved
+from tilewright.bench.harness import Result, Timing
+from tilewright.cli.arguments import check_target
+from tilewright.cli.console import Console
+
+
+class Saving:
+    """What --save asks for.
+
+    Raises OSError at once where the file cannot be written, ValueError where nothing is measured,
+    as results come from `points`.
+    """
+
+    def __init__(self, name: str | None, points: Sequence[str] | None = None) -> None:
+        if name is not None and points:
+            raise ValueError("--save is of what is measured: leave out --save, or --from")
+        self._path = None if name is None else saved.prepare(name)
+        if self._path:
+            check_target("--save", str(self._path))
+
+    def write(self, console: Console, what: str, threads: int, rows: Mapping[str, Timing]) -> None:
+        """Saves the rows and tells where; does nothing where nobody asked."""
+        if self._path:
+            saved.save(self._path, what, threads, rows)
+            console.line(f"saved: {self._path}")
 
 
 class KeptResults:
