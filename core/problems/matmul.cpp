@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/problems/axes.h"
+#include "core/runtime/choice.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -63,7 +64,7 @@ void set_up_product(const Call& call, const Roles& roles, Product& q) {
   int axes = batch.rank;
   // A stack of matrices times one matrix is one tall product.
   if (axes > 0 && q.b[axes - 1] == 0 && q.a[axes - 1] == p.m * p.a_row &&
-      q.c[axes - 1] == p.m * p.c_row && !p.epilogue.row) {
+      q.c[axes - 1] == p.m * p.c_row && !p.epilogue.row && uses(Optimization::batch_folding)) {
     p.m *= q.extent[axes - 1];
     --axes;
   }

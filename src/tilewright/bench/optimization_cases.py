@@ -158,6 +158,48 @@ def _loads_halves() -> bool:
     return path == 256 and tw.active_isa() == "avx512"
 
 
+def _is_larger_than_l3(size: int) -> Callable[[], bool]:
+    return lambda: 0 < 2 * int(tw._core.cpu_info()["l3_bytes"]) < size
+
+
+def _convolution(x: Tensor, w: Tensor) -> Tensor:
+    y: Tensor = tw.nn.functional.conv2d(x, w, padding=w.shape[-1] // 2)
+    return y
+
+
+def _pooled(x: Tensor) -> Tensor:
+    y: Tensor = tw.nn.functional.max_pool2d(x, 3, padding=1)
+    return y
+
+
+def _enlarged(x: Tensor) -> Tensor:
+    y: Tensor = tw.nn.functional.interpolate(x, scale_factor=2, mode="bilinear")
+    return y
+
+
+def _searches() -> Run:
+    x, values = tw.sort(tw.randn(1 << 20)), tw.randn(1 << 20)
+    return lambda: tw.searchsorted(x, values)
+
+
+def _equal_bins() -> Run:
+    x = tw.full((1 << 20,), 7, dtype=tw.int64)
+    return lambda: tw.bincount(x, minlength=256)
+
+
+def _added_rows() -> Run:
+    rows, source = tw.randint(0, 1024, (8192,)), tw.randn(8192, 256)
+    weight = tw.randn(1024, 256, requires_grad=True)
+
+    def run() -> Tensor:
+        weight.grad = None
+        tw.nn.functional.embedding(rows, weight).backward(source)
+        assert weight.grad is not None
+        return weight.grad
+
+    return run
+
+
 _HALVES = "processors that load 32 bytes at a time"
 _add, _multiply = operator.add, operator.mul
 
@@ -182,6 +224,9 @@ CASES: dict[str, tuple[Work, ...]] = {
     # ---- layout ----
     "memory_order": (
         Work("softmax of x.T, 1024 x 1024", _of(lambda x: tw.softmax(x.T, 1), (1024, 1024))),
+    ),
+    "layout_propagation": (
+        Work("x.T + y.T, 1024 x 1024", _of(lambda x, y: x.T + y.T, (1024, 1024), (1024, 1024))),
     ),
     "loop_coalescing": (
         Work(
@@ -225,6 +270,74 @@ CASES: dict[str, tuple[Work, ...]] = {
             _of(lambda x: x[:, :3].contiguous(), (90000, 4)),
         ),
     ),
+    # ---- products and convolutions ----
+    "l3_blocking": (
+        Work(
+            "a @ b, 4096 x 4096",
+            _of(operator.matmul, (4096, 4096), (4096, 4096)),
+            kernels={"matmul": "packed"},
+            only_where=_is_larger_than_l3(4096 * 4096 * 4 * 2),
+            where="processors whose third-level cache is smaller than the result",
+        ),
+    ),
+    "wide_blocks": (
+        Work(
+            "a @ b, 64 x 2048 x 512",
+            _of(operator.matmul, (64, 512), (512, 2048)),
+            kernels={"matmul": "packed"},
+        ),
+    ),
+    "operand_swap": (
+        Work(
+            "a @ b, 1024 x 8 x 64, both transposed",
+            _of(lambda a, b: a.T @ b.T, (64, 1024), (8, 64)),
+        ),
+    ),
+    "batch_folding": (
+        Work("256 products, 16 x 64 x 64, one b", _of(operator.matmul, (256, 16, 64), (64, 64))),
+    ),
+    "dot_product_form": (
+        Work(
+            "a @ b, 2048 x 64 x 4, b transposed",
+            _of(lambda a, b: a @ b.T, (2048, 64), (4, 64)),
+            kernels={"matmul": "direct"},
+        ),
+    ),
+    "outer_product_form": (
+        Work(
+            "a @ b, 65536 x 8 x 8",
+            _of(operator.matmul, (65536, 8), (8, 8)),
+            kernels={"matmul": "direct"},
+        ),
+    ),
+    "blocked_im2col": (
+        Work(
+            "convolution 8 x 64 x 56 x 56, 3 x 3",
+            _of(_convolution, (8, 64, 56, 56), (64, 64, 3, 3)),
+            kernels={"convolution": "im2col"},
+        ),
+    ),
+    "columns_in_place": (
+        Work(
+            "convolution 1 x 256 x 56 x 56, 1 x 1",
+            _of(_convolution, (1, 256, 56, 56), (256, 256, 1, 1)),
+            kernels={"convolution": "im2col"},
+        ),
+    ),
+    "batched_columns": (
+        Work(
+            "convolution 64 x 128 x 7 x 7, 3 x 3",
+            _of(_convolution, (64, 128, 7, 7), (128, 128, 3, 3)),
+            kernels={"convolution": "im2col"},
+        ),
+    ),
+    "shifted_planes": (
+        Work(
+            "convolution 32 x 1 x 28 x 28, 3 x 3",
+            _of(_convolution, (32, 1, 28, 28), (32, 1, 3, 3)),
+            kernels={"convolution": "direct"},
+        ),
+    ),
     # ---- fewer operations ----
     "broadcast_hoisting": (
         Work("xlogy of a row, 1024 x 1024", _positive(tw.xlogy, (1024, 1024), (1024,))),
@@ -235,6 +348,9 @@ CASES: dict[str, tuple[Work, ...]] = {
     ),
     "radix_select": (
         Work("kthvalue of 1 Mi elements", _of(lambda x: tw.kthvalue(x, 1 << 19)[0], (1 << 20,))),
+    ),
+    "tap_trimming": (
+        Work("bilinear, 8 x 16 x 64 x 64 to twice that", _of(_enlarged, (8, 16, 64, 64))),
     ),
     # ---- vectors ----
     "native_bfloat16": (
@@ -265,6 +381,21 @@ CASES: dict[str, tuple[Work, ...]] = {
         Work("sums of rows, 8192 x 5 float16", _of(lambda x: x.sum(1), (8192, 5), dtype="float16")),
     ),
     "sorting_networks": (Work("sort, 4096 x 64", _of(tw.sort, (4096, 64))),),
+    "network_by_comparing": (
+        Work(
+            "sort, 256 x 256",
+            _of(tw.sort, (256, 256)),
+            unseen="it is asked for where rows are sorted, on any thread",
+            only_where=_loads_halves,
+            where=_HALVES,
+        ),
+    ),
+    "interleaved_searches": (Work("searchsorted, 1 Mi in 1 Mi", _searches),),
+    "privatized_histogram": (Work("bincount of 1 Mi equal numbers", _equal_bins),),
+    "vector_scatter_rows": (Work("index_add, 8192 rows of 256", _added_rows),),
+    "windows_in_lanes": (
+        Work("max_pool2d 3 x 3, 8 x 64 x 112 x 112", _of(_pooled, (8, 64, 112, 112))),
+    ),
     "positions_across": (
         Work("argmax of x.T, 1024 x 1024", _of(lambda x: x.T.argmax(), (1024, 1024))),
     ),
