@@ -163,7 +163,9 @@ class Walk final : public Waiting {
       refuse_nan(node, grads);
     if (door) return leave_door(node, versions, g, grads);
     for (int i = 0; i < node.results; ++i) g[i] = Tensor();
-    if (!dry_ && !options_.retain_graph && !options_.create_graph && uses(Optimization::early_release)) node.release();
+    if (!dry_ && !options_.retain_graph && !options_.create_graph &&
+        uses(Optimization::early_release))
+      node.release();
     for (int i = 0; i < node.inputs; ++i)
       if (grads[i]) deliver(node.edges[i], std::move(grads[i]));
   }

@@ -36,7 +36,8 @@ __array_api_version__ = "2024.12"
 # Loaded on first use, to keep the import fast. `make stub` writes _names.pyi from these lists.
 _SUBMODULES = (
     "amp", "autograd", "bench", "cli", "cuda", "data", "distributions", "fft", "func", "io",
-    "kernels", "linalg", "memory", "nn", "optim", "optimizations", "runtime", "special", "testing", "train", "tune",
+    "kernels", "linalg", "memory", "nn", "optim", "optimizations", "runtime", "special", "testing",
+    "train", "tune",
 )  # fmt: skip
 # Functions of a tensor first, which are its methods as well.
 _OF_TENSORS = {

@@ -86,9 +86,7 @@ def names(reason: str | None = None, scope: str | None = None) -> list[str]:
         if given is not None and given not in known:
             raise ValueError(f"optimizations.names: {what} must be one of {known}, got {given!r}")
     return [
-        row.name
-        for row in table()
-        if reason in {None, row.reason} and scope in {None, row.scope}
+        row.name for row in table() if reason in {None, row.reason} and scope in {None, row.scope}
     ]
 
 
