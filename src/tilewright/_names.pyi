@@ -29,6 +29,7 @@ from tilewright import linalg as linalg
 from tilewright import memory as memory
 from tilewright import nn as nn
 from tilewright import optim as optim
+from tilewright import optimizations as optimizations
 from tilewright import runtime as runtime
 from tilewright import special as special
 from tilewright import testing as testing
