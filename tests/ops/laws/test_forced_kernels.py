@@ -109,6 +109,26 @@ def cache_run(dtype: str) -> Run:
     return Run(f"a cache of {dtype}", results, check)
 
 
+def second_gradient_run(dtype: str) -> Run:
+    """Of max pooling: what is read where the largest elements were."""
+    rng = np.random.default_rng(7)
+    x, weights = (rng.normal(size=(3, 12)).astype(dtype) for _ in range(2))
+    largest = x.reshape(3, 4, 3).argmax(-1) + 3 * np.arange(4)
+    want = np.take_along_axis(weights, largest, -1)
+
+    def results() -> list[tw.Tensor]:
+        made = tw.asarray(x).requires_grad_()
+        g = tw.ones((3, 4), dtype=getattr(tw, dtype)).requires_grad_()
+        y = tw.max_pool1d(made, 3)
+        (dx,) = tw.grad(y, [made], [g], create_graph=True)
+        return list(tw.grad((dx * tw.asarray(weights)).sum(), [g]))
+
+    def check(results: list[tw.Tensor], loss: float) -> None:
+        np.testing.assert_array_equal(results[0].numpy(), want)
+
+    return Run(f"second gradients of max pooling of {dtype}", results, check)
+
+
 def all_runs() -> Iterator[Run]:
     for case in RECORDS:
         rng = np.random.default_rng(7)
@@ -129,6 +149,7 @@ def all_runs() -> Iterator[Run]:
     for name in (*MADE, *LIKE):
         yield drawn_run(name)
     yield from map(cache_run, ("float32", "float64"))
+    yield from map(second_gradient_run, ("float32", "float64"))
 
 
 def solved_by(entry: Entry, op: str, names: list[str]) -> bool:
