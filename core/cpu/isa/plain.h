@@ -31,6 +31,15 @@ template <class F> void each_place(const PlainDims& shape, const PlainDims& stri
     each_place(shape, strides, f, axis + 1, offset + i * strides[axis]);
 }
 
+// Where the element of a number, row-major, lies.
+inline std::int64_t offset_of(std::int64_t number, const PlainDims& shape,
+                              const PlainDims& strides) {
+  std::int64_t offset = 0;
+  for (int axis = shape.rank() - 1; axis >= 0; number /= shape[axis--])
+    offset += number % shape[axis] * strides[axis];
+  return offset;
+}
+
 // One element.
 inline void convert_plainly(DType from, const void* x, DType to, void* y) {
   scalar_kernels().convert->convert[index_of(from)][index_of(to)](1, x, 0, y, 0);
@@ -45,6 +54,15 @@ inline void apply_plainly(PointwiseOp op, std::int64_t n, double* x) {
 inline double plain_value(PointwiseOp op, double x) {
   apply_plainly(op, 1, &x);
   return x;
+}
+
+// Of two operands.
+inline double plain_value(PointwiseOp op, double a, double b) {
+  double y;
+  const int steps[] = {1, 1};
+  const void* const in[] = {&a, &b};
+  pointwise_value(op, ComputeType::f64, scalar_kernels())(1, &y, in, steps, Traffic::in_l1);
+  return y;
 }
 
 }  // namespace tw

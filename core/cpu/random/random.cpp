@@ -21,19 +21,7 @@ namespace {
 using std::int64_t;
 
 // Elements whose words are staged at once.
-constexpr int64_t kBlock = thresholds::kStageBytes / int64_t(sizeof(std::uint32_t));
-
-struct RandomProblem {
-  DType dtype;
-  int64_t count;
-  int bits;
-  int64_t low;
-  std::uint64_t span;
-  double keep, scale;  // of dropout: the probability, and what the kept are multiplied by
-  const std::uint64_t* key;
-  const void* x;
-  void* y;
-};
+constexpr int64_t kBlock = kRandomBlock;
 
 // Calls body(first, count, words) for blocks of elements with `each` words an element.
 template <class F> void each_block(const RandomProblem& p, int each, F&& body) {
