@@ -3,10 +3,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/cpu/copy/plain.h"
 #include "core/cpu/copy/problems.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/isa/families.h"
-#include "core/cpu/isa/plain.h"
 
 namespace tw {
 namespace {

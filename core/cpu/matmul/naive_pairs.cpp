@@ -4,10 +4,10 @@
 
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/isa/families.h"
-#include "core/cpu/isa/plain.h"
 #include "core/cpu/matmul/cross.h"
 #include "core/cpu/matmul/matmul.h"
 #include "core/cpu/matmul/pair_distances.h"
+#include "core/cpu/pointwise/plain.h"
 
 namespace tw {
 namespace {

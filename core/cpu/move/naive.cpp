@@ -4,9 +4,9 @@
 #include <type_traits>
 
 #include "core/base/error.h"
+#include "core/cpu/copy/plain.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/isa/families.h"
-#include "core/cpu/isa/plain.h"
 #include "core/cpu/move/problems.h"
 #include "core/problems/index_errors.h"
 

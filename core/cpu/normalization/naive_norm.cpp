@@ -5,8 +5,8 @@
 
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/isa/families.h"
-#include "core/cpu/isa/plain.h"
 #include "core/cpu/normalization/norm.h"
+#include "core/cpu/pointwise/plain.h"
 
 namespace tw {
 namespace {

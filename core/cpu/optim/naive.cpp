@@ -5,7 +5,7 @@
 
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/isa/families.h"
-#include "core/cpu/isa/plain.h"
+#include "core/cpu/copy/plain.h"
 #include "core/cpu/optim/steps.h"
 #include "core/cpu/optim/total_norm.h"
 #include "core/problems/update_factors.h"

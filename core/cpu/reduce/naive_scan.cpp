@@ -1,11 +1,12 @@
 // The definitions of scans: along each line of an array, what the elements up to each one come to.
 // Also linear recurrences, and the gradients of products and extrema.
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
+#include "core/cpu/copy/plain.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/isa/families.h"
-#include "core/cpu/isa/plain.h"
 #include "core/cpu/reduce/reduce.h"
 #include "core/cpu/reduce/scan.h"
 
@@ -55,15 +56,15 @@ struct RunningLogSum {
   void add(double x) {
     if (top != top) return;
     if (x != x || x > top) {
-      sum = __builtin_isinf(top) ? 1 : sum * plain_value(PointwiseOp::exp, top - x) + 1;
+      sum = __builtin_isinf(top) ? 1 : sum * std::exp(top - x) + 1;
       top = x;
     } else if (!__builtin_isinf(top)) {
-      sum += plain_value(PointwiseOp::exp, x - top);
+      sum += std::exp(x - top);
     }
   }
   double result() const {
     const bool is_number = top == top && !__builtin_isinf(top);
-    return is_number ? top + plain_value(PointwiseOp::log, sum) : top;
+    return is_number ? top + std::log(sum) : top;
   }
 };
 

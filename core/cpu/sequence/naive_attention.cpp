@@ -4,7 +4,7 @@
 
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/isa/families.h"
-#include "core/cpu/isa/plain.h"
+#include "core/cpu/pointwise/plain.h"
 #include "core/cpu/sequence/attention.h"
 #include "core/problems/key_value_cache.h"
 

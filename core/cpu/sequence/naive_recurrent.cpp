@@ -5,7 +5,7 @@
 
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/isa/families.h"
-#include "core/cpu/isa/plain.h"
+#include "core/cpu/pointwise/plain.h"
 #include "core/cpu/sequence/recurrent_steps.h"
 
 namespace tw {

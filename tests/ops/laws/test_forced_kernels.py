@@ -262,6 +262,13 @@ def test_a_forced_kernel_runs_or_refuses(op: str, kernel: dict[str, str]) -> Non
     assert ran or (refused and kernel["precision"] != "ieee")
 
 
+def test_every_ladder_begins_with_the_definition() -> None:
+    """But what only moves a generator on, which is one addition."""
+    for op, names in CHOICES.items():
+        if names != ["body"] and op != "draw":
+            assert names[0] == "naive", op
+
+
 def test_other_kernels_run_other_code() -> None:
     """These rungs add terms in orders of their own, so the last bits tell them apart."""
     rng = np.random.default_rng(11)

@@ -7,7 +7,7 @@
 #include "core/cpu/convolution/windows/resample.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/isa/families.h"
-#include "core/cpu/isa/plain.h"
+#include "core/cpu/pointwise/plain.h"
 
 namespace tw {
 namespace {

@@ -1,12 +1,11 @@
-// What definitions have in common: a wider type for their sums, every place of a shape, one element
-// as another type, and numbers through a formula.
+// What definitions have in common: a wider type for their sums, every place of a shape, and one
+// element as another type.
 #pragma once
 #include <cstdint>
 
 #include "core/base/shape.h"
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/isa/isa.h"
-#include "core/cpu/pointwise/pointwise.h"
 
 namespace tw {
 
@@ -43,26 +42,6 @@ inline std::int64_t offset_of(std::int64_t number, const PlainDims& shape,
 // One element.
 inline void convert_plainly(DType from, const void* x, DType to, void* y) {
   scalar_kernels().convert->convert[index_of(from)][index_of(to)](1, x, 0, y, 0);
-}
-
-// A formula of one operand, of some numbers in place, and of one.
-inline void apply_plainly(PointwiseOp op, std::int64_t n, double* x) {
-  const int step = 1;
-  const void* const in[] = {x};
-  pointwise_value(op, ComputeType::f64, scalar_kernels())(n, x, in, &step, Traffic::in_l1);
-}
-inline double plain_value(PointwiseOp op, double x) {
-  apply_plainly(op, 1, &x);
-  return x;
-}
-
-// Of two operands.
-inline double plain_value(PointwiseOp op, double a, double b) {
-  double y;
-  const int steps[] = {1, 1};
-  const void* const in[] = {&a, &b};
-  pointwise_value(op, ComputeType::f64, scalar_kernels())(1, &y, in, steps, Traffic::in_l1);
-  return y;
 }
 
 }  // namespace tw
