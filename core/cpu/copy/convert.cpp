@@ -1,5 +1,6 @@
 // Strided copies: loop order, transposes and sharing between threads, over the kernels of one row.
 #include "core/cpu/copy/convert.h"
+#include "core/cpu/copy/problems.h"
 
 #include <algorithm>
 #include <bit>
@@ -296,13 +297,6 @@ int transposed_loop(const Nest& nest) {
 
 // ---- the ops' kernels and lowerings ----
 
-struct CopyProblem {
-  DType from, to;
-  PlainDims shape, x_strides, y_strides;
-  const void* x;
-  void* y;
-};
-
 // From input `which`, which broadcasts to the result.
 template <int which> void set_up_copy(const Call& call, void* problem) {
   const Meta &x = call.in[which], &y = call.out[0];
@@ -332,13 +326,6 @@ double copy_cost_ns(const void* problem) {
   return 50 + double(p.shape.product()) * double(size_of(p.from) + size_of(p.to)) / bytes_per_ns;
 }
 
-// A run of bytes of one value.
-struct FillProblem {
-  DType dtype;
-  int64_t count;
-  const void* value;
-  void* y;
-};
 void set_up_fill(const Call& call, void* problem) {
   *static_cast<FillProblem*>(problem) = {call.out[0].dtype, call.out[0].count, nullptr, nullptr};
 }
@@ -361,12 +348,6 @@ double fill_cost_ns(const void* problem) {
   return 20 + static_cast<double>(p.count) * size_of(p.dtype) / bytes_per_ns;
 }
 
-// Zeros, and a window of them that is a copy.
-struct UnsliceProblem {
-  FillProblem all;
-  CopyProblem window;
-  int64_t offset_bytes;
-};
 void set_up_unslice(const Call& call, void* problem) {
   UnsliceProblem& p = *new (problem) UnsliceProblem;
   const Meta &x = call.in[0], &y = call.out[0];
@@ -395,16 +376,6 @@ void run_unslice(const void* problem) {
   run_copy(&p.window);
 }
 
-// start, start + step, ..., in 64 bits modulo 2^64, or in float64; then as the result's type. The
-// last one of a range with its end is that end.
-struct SequenceProblem {
-  DType dtype;
-  int64_t count;
-  bool whole, ends, floors;
-  int64_t start, step;
-  double real_start, real_step, real_stop;
-  void* y;
-};
 void set_up_sequence(const Call& call, void* problem) {
   const Attributes& w = call.attributes;
   *static_cast<SequenceProblem*>(problem) = {call.out[0].dtype, w[0],      w.flag(2), w.flag(3),

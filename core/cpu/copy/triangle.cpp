@@ -5,6 +5,7 @@
 
 #include "core/base/thresholds.h"
 #include "core/cpu/copy/convert.h"
+#include "core/cpu/copy/problems.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/runtime/thread_pool.h"
@@ -15,14 +16,8 @@ namespace {
 
 using std::int64_t;
 
-struct Problem {
-  DType dtype;
-  bool dense;  // x is row-major
-  int64_t rows, columns, diagonal;
-  PlainDims shape, strides;
-  const char* x;
-  char* y;
-};
+using Problem = TriangleProblem;
+
 void set_up(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   Problem& p = *new (problem) Problem;

@@ -2,6 +2,7 @@
 #include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
+#include "core/cpu/matmul/cross.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -10,13 +11,8 @@ namespace {
 
 using std::int64_t;
 
-// (outer, 3, inner)
-struct Problem {
-  DType dtype;
-  int64_t outer, inner;
-  const void *a, *b;
-  void* y;
-};
+using Problem = CrossProblem;
+
 const char* refuses(const Call& call) {
   const DType dtype = call.in[0].dtype;
   if (dtype == DType::float32 || dtype == DType::float64) return nullptr;

@@ -9,6 +9,7 @@
 #include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
+#include "core/cpu/move/problems.h"
 #include "core/cpu/pointwise/pointwise.h"
 #include "core/memory/scratch.h"
 #include "core/problems/index_errors.h"
@@ -120,21 +121,6 @@ namespace {
 
 using std::int64_t;
 
-struct RowsProblem {
-  DType dtype;
-  int arrays;
-  int64_t rows, row_count;
-  int64_t count;               // of what is filled with zeros first
-  int64_t row_step[kMaxRank];  // elements of the indexed tensor, by array
-  PlainDims index;
-  const int64_t* at[kMaxRank];
-  const void* x;
-  void* y;
-  // Elements of an array by axis of the index. They lie behind the problem, whose size they are.
-  int64_t* steps(int array) { return reinterpret_cast<int64_t*>(this + 1) + array * index.rank(); }
-  const int64_t* steps(int array) const { return const_cast<RowsProblem*>(this)->steps(array); }
-};
-
 template <int first> std::uint32_t bytes_of_rows(const Call& call) {
   int rank = 0;
   for (int i = first; i < call.inputs; ++i) rank = std::max(rank, call.in[i].rank());
@@ -245,14 +231,6 @@ void run_scatter(const void* problem) {
 
 // ---- along one axis, the axes before it as they are ----
 
-struct TakeProblem {
-  DType dtype;
-  int64_t rows, count, step, run;  // of the lead, indices, bytes from one row to the next, of a row
-  PlainDims lead, strides;         // in elements
-  const int64_t* index;
-  const char* x;
-  char* y;
-};
 int take_axis(const Call& call) { return static_cast<int>(call.attributes[0]); }
 void set_up_take(const Call& call, void* problem) {
   const Meta& x = call.in[0];
@@ -390,13 +368,6 @@ std::uint32_t copies_of_take(const Call& call) {
   return copies;
 }
 
-struct IndexProblem {
-  int64_t count, extent, axis;
-  bool is_uint64;
-  int64_t user;  // as the signature lists them
-  const int64_t* x;
-  int64_t* y;
-};
 void set_up_indices(const Call& call, void* problem) {
   const Attributes& w = call.attributes;
   *static_cast<IndexProblem*>(problem) = {call.in[0].count, w[0],   w[1], w.flag(2), w[3],
@@ -451,6 +422,7 @@ void register_gather_kernels() {
   add_kernel<IndexProblem>(
       "checked_indices", "one after the other",
       {.set_up = set_up_indices, .bind = bind_indices, .run = run_indices, .contiguous = 1});
+  add_definition("checked_indices", run_indices);  // whose loop is the definition
   Lowering& gather = add_kernel<RowsProblem>(
       "gather_rows", "whole rows, shared between threads",
       {.set_up = set_up_gather, .bind = bind_rows, .run = run_gather, .name = "rows"});

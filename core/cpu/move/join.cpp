@@ -6,6 +6,7 @@
 #include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
+#include "core/cpu/move/problems.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -14,20 +15,8 @@ namespace {
 
 using std::int64_t;
 
-// Of each row of the result: where the operand's part begins, and how long it is.
-struct Part {
-  int64_t at, bytes;
-  const char* x = nullptr;
-};
-
-// What the kernel runs on; the parts lie behind it.
-struct Problem {
-  int count;
-  int64_t rows, row_bytes;
-  char* y = nullptr;
-  Part* parts() { return reinterpret_cast<Part*>(this + 1); }
-  const Part* parts() const { return reinterpret_cast<const Part*>(this + 1); }
-};
+using Part = JoinedPart;
+using Problem = JoinProblem;
 
 std::uint32_t problem_bytes(const Call& call) {
   return static_cast<std::uint32_t>(sizeof(Problem) + sizeof(Part) * call.inputs);

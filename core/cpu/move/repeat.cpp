@@ -5,6 +5,7 @@
 #include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
+#include "core/cpu/move/problems.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 
@@ -14,12 +15,6 @@ namespace {
 
 using std::int64_t;
 
-struct RunsProblem {
-  int64_t count, total;
-  bool within;
-  const int64_t* counts;
-  int64_t* y;
-};
 void set_up_runs(const Call& call, void* problem) {
   *static_cast<RunsProblem*>(problem) = {call.in[0].count, call.attributes[0],
                                          call.attributes.flag(1), nullptr, nullptr};

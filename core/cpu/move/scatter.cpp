@@ -9,6 +9,7 @@
 #include "core/cpu/copy/convert.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
+#include "core/cpu/move/problems.h"
 #include "core/problems/attribute_values.h"
 #include "core/problems/index_errors.h"
 #include "core/runtime/thread_pool.h"
@@ -18,25 +19,7 @@ namespace {
 
 using std::int64_t;
 
-// One axis of the index, or several that are evenly spaced in all arrays. Steps of the indexed
-// array do not count the axis that is indexed.
-struct Axis {
-  int64_t count, indexed_step, index_step, other_step;
-};
-
-struct AlongProblem {
-  DType dtype;
-  int rank;
-  int64_t axis, extent, axis_step;  // of the indexed array
-  ScatterJoin join;
-  Attribute user;  // as the signatures list them
-  Axis axes[kMaxRank];
-  PlainDims shape, steps;  // of what a scatter copies first
-  const void* x;
-  const int64_t* index;
-  const void* src;
-  void* y;
-};
+using Axis = AlongAxis;
 
 bool merges(const Axis& a, const Axis& b) {
   return a.indexed_step == b.indexed_step * b.count && a.index_step == b.index_step * b.count &&

@@ -54,16 +54,7 @@ void run_staged(UpdateTable::Loop loop, const double* factors, const ParameterSl
   }
 }
 
-// What the kernels run on; the slices of the parameters lie behind it.
-struct Problem {
-  int row, count;
-  DType types[2] = {};  // of step and lr; a change has the latter alone
-  const void* numbers[2] = {};
-  int attributes = 0;
-  Attribute attribute[8] = {};
-  ParameterSlice* slices() { return reinterpret_cast<ParameterSlice*>(this + 1); }
-  const ParameterSlice* slices() const { return reinterpret_cast<const ParameterSlice*>(this + 1); }
-};
+using Problem = UpdateProblem;
 
 template <int states> struct Row {
   static constexpr int operands = 2 + states, numbers = states < 0 ? 1 : 2;

@@ -4,6 +4,7 @@
 
 #include "core/base/dtype.h"
 #include "core/problems/update_rows.h"
+#include "core/runtime/op.h"
 
 namespace tw {
 
@@ -15,6 +16,17 @@ struct ParameterSlice {
   void* param = nullptr;
   const void* grad = nullptr;  // null for changes
   void* states[3] = {};
+};
+
+// What the kernels run on; the slices of the parameters lie behind it.
+struct UpdateProblem {
+  int row, count;
+  DType types[2] = {};  // of step and lr; a change has the latter alone
+  const void* numbers[2] = {};
+  int attributes = 0;
+  Attribute attribute[8] = {};
+  ParameterSlice* slices() { return reinterpret_cast<ParameterSlice*>(this + 1); }
+  const ParameterSlice* slices() const { return reinterpret_cast<const ParameterSlice*>(this + 1); }
 };
 
 struct UpdateTable {

@@ -4,12 +4,9 @@
 #pragma once
 #include <cstdint>
 
-namespace tw {
+#include "core/cpu/optim/total_norm.h"
 
-// Of n contiguous elements: the sum of magnitudes, the sum of squares, the largest magnitude (NaN
-// where any is), each in double.
-enum class NormTerms { magnitudes, squares, largest };
-inline constexpr int kNormTerms = 3;
+namespace tw {
 
 struct TotalNormTable {
   using Terms = double (*)(std::int64_t n, const void* x);
@@ -105,21 +102,8 @@ using std::int64_t;
 // Elements of 16-bit tensors that are widened at once: they stay in the L1 cache.
 constexpr int64_t kStage = thresholds::kLoneStageBytes / int64_t(sizeof(float));
 
-struct Slice {
-  DType dtype;
-  int64_t n;
-  const void* data = nullptr;
-};
-
-// What the kernel runs on; the slices lie behind it.
-struct Problem {
-  NormTerms terms;
-  int count;
-  DType result_type;
-  void* result = nullptr;
-  Slice* slices() { return reinterpret_cast<Slice*>(this + 1); }
-  const Slice* slices() const { return reinterpret_cast<const Slice*>(this + 1); }
-};
+using Slice = NormSlice;
+using Problem = TotalNormProblem;
 
 double join(NormTerms terms, double a, double b) {
   if (terms != NormTerms::largest) return a + b;

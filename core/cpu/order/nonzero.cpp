@@ -5,6 +5,7 @@
 
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
+#include "core/cpu/order/problems.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -46,11 +47,6 @@ int64_t count_true(const char* x, int64_t n) {
 
 // ---- counts ----
 
-struct CountsProblem {
-  int64_t count, piece, pieces;
-  const char* x;
-  int64_t* y;
-};
 void set_up_counts(const Call& call, void* problem) {
   *static_cast<CountsProblem*>(problem) = {call.in[0].count, call.attributes[0],
                                            call.out[0].count - 1, nullptr, nullptr};
@@ -72,14 +68,6 @@ void run_counts(const void* problem) {
 
 // ---- positions ----
 
-struct PositionsProblem {
-  int64_t count, piece, pieces, found;
-  int rank;
-  int64_t extents[kMaxRank];
-  const char* x;
-  const int64_t* counts;
-  int64_t* y;  // a row for each axis
-};
 void set_up_positions(const Call& call, void* problem) {
   auto& p = *static_cast<PositionsProblem*>(problem);
   const Meta& mask = call.in[0];

@@ -5,6 +5,7 @@
 #include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
+#include "core/cpu/order/problems.h"
 #include "core/cpu/order/rows.h"
 #include "core/runtime/choice.h"
 
@@ -26,15 +27,8 @@ template <class F> void visit_ordered(DType dtype, F&& f) {
 
 // ---- rows in order ----
 
-struct RowsProblem {
-  DType dtype;
-  bool flag = false;  // descending, or the largest first
-  bool sorted = true;
-  int64_t rows = 0, n = 0, k = 0;
-  const void* x = nullptr;
-  void* y = nullptr;
-  int64_t* places = nullptr;
-};
+using RowsProblem = OrderProblem;
+
 void set_up_rows(const Call& call, RowsProblem& p) {
   const Meta& x = call.in[0];
   p = {.dtype = x.dtype, .n = x.size(x.rank() - 1)};
@@ -186,7 +180,6 @@ void run_topk(const void* problem) {
 }
 
 // Attributes: which (in the order of the signature), k.
-enum Which : Attribute { kNth, kMedian, kNanMedian };
 void set_up_kth(const Call& call, void* problem) {
   auto& p = *static_cast<RowsProblem*>(problem);
   set_up_rows(call, p);
@@ -260,14 +253,6 @@ void run_kth(const void* problem) {
 
 // ---- searches ----
 
-struct SearchProblem {
-  DType dtype;
-  bool right;
-  int64_t rows = 0, n = 0, queries = 0;  // of a row
-  const void* x = nullptr;
-  const void* values = nullptr;
-  int64_t* y = nullptr;
-};
 void set_up_search(const Call& call, void* problem) {
   const Meta &x = call.in[0], &values = call.in[1];
   auto& p = *static_cast<SearchProblem*>(problem);
@@ -348,13 +333,6 @@ const char* refuses_search(const Call& call) {
 // Of few bins each, so that equal neighbours do not wait for one another.
 constexpr int kCounters = 4;
 
-struct BinsProblem {
-  DType dtype;
-  int64_t n = 0, bins = 0;
-  const void* x = nullptr;
-  const void* limits = nullptr;
-  int64_t* y = nullptr;
-};
 void set_up_last_bin(const Call& call, void* problem) {
   *static_cast<BinsProblem*>(problem) = {
       .dtype = call.in[0].dtype, .n = call.in[0].count, .bins = 0};
@@ -470,11 +448,6 @@ void run_even_bins(const void* problem) {
 
 // ---- shares ----
 
-struct SharesProblem {
-  int64_t n;
-  const double* q;
-  double* y;
-};
 void set_up_shares(const Call& call, void* problem) {
   *static_cast<SharesProblem*>(problem) = {call.in[0].count, nullptr, nullptr};
 }
@@ -559,6 +532,7 @@ void register_order_kernels() {
   add_kernel<SharesProblem>(
       "checked_shares", "one after the other",
       {.set_up = set_up_shares, .bind = bind_shares, .run = run_shares, .contiguous = 1});
+  add_definition("checked_shares", run_shares);  // whose loop is the definition
 }
 
 }  // namespace tw

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "core/cpu/pointwise/close_values.h"
+
 namespace tw {
 
 struct CloseValuesTable {
@@ -121,14 +123,8 @@ namespace {
 
 using std::int64_t;
 
-struct Problem {
-  DType dtype;
-  int64_t n;
-  double rtol, atol;
-  bool equal_nan;
-  const void *a, *b;
-  std::uint8_t* y;
-};
+using Problem = CloseValuesProblem;
+
 const char* refuses(const Call& call) {
   const Meta &a = call.in[0], &b = call.in[1];
   if (a.dtype != b.dtype || (a.dtype != DType::float32 && a.dtype != DType::float64))

@@ -140,12 +140,6 @@ void kernel(int64_t n, void* y, const void* const* inputs, const int* step, Traf
 
 // ---- conjugates ----
 
-struct ConjugateProblem {
-  int64_t count;
-  DType dtype;
-  const void* x;
-  void* y;
-};
 void set_up_conjugate(const Call& call, void* problem) {
   *static_cast<ConjugateProblem*>(problem) = {call.in[0].count, call.in[0].dtype, nullptr, nullptr};
 }

@@ -10,4 +10,12 @@ namespace tw {
 // of infinite real parts, stay Annex G's: sqrt(inf + i) is inf, not inf i.
 template <class Part> PointwiseFn complex_value(PointwiseOp op);
 
+// Of elements of a complex type.
+struct ConjugateProblem {
+  std::int64_t count;
+  DType dtype;
+  const void* x;
+  void* y;
+};
+
 }  // namespace tw

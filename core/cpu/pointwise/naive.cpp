@@ -1,6 +1,7 @@
 // The definition of pointwise ops: row after row, the operands are brought into the type that the
 // formula computes in, the formula goes over them one element at a time, and what it made is
 // brought into the type of the result. No threads, no buffers that fit a cache, no vectors.
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/isa.h"
+#include "core/cpu/pointwise/close_values.h"
+#include "core/cpu/pointwise/complex_functions.h"
 #include "core/cpu/pointwise/pointwise.h"
 
 namespace tw {
@@ -94,6 +97,30 @@ template <PointwiseOp op, int input> void add_gradient(const char* name) {
     add_definition(name, gradient<op, input>);
 }
 
+template <class Number> void conjugate(const ConjugateProblem& p) {
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const Number x = static_cast<const Number*>(p.x)[i];
+    static_cast<Number*>(p.y)[i] = {x.re, -x.im};
+  }
+}
+void run_conjugate(const void* problem) {
+  const auto& p = *static_cast<const ConjugateProblem*>(problem);
+  p.dtype == DType::complex64 ? conjugate<Complex64>(p) : conjugate<Complex128>(p);
+}
+
+void find_close(const void* problem) {
+  const auto& p = *static_cast<const CloseValuesProblem*>(problem);
+  for (std::int64_t i = 0; i < p.n; ++i) {
+    const bool is_wide = p.dtype == DType::float64;
+    const auto number = [&](const void* x) {
+      return is_wide ? static_cast<const double*>(x)[i] : double(static_cast<const float*>(x)[i]);
+    };
+    const double a = number(p.a), b = number(p.b);
+    const bool is_near = std::isfinite(b) && std::fabs(a - b) <= p.rtol * std::fabs(b) + p.atol;
+    p.y[i] = a == b || is_near || (p.equal_nan && a != a && b != b);
+  }
+}
+
 }  // namespace
 
 void register_naive_pointwise_kernels() {
@@ -108,6 +135,8 @@ void register_naive_pointwise_kernels() {
 #undef TW_BINARY
 #undef TW_TERNARY
 #undef TW_GRADIENT
+  add_definition("conj", run_conjugate);
+  add_definition("close_values", find_close);
 }
 
 }  // namespace tw

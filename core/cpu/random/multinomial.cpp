@@ -8,6 +8,7 @@
 #include "core/base/thresholds.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
+#include "core/cpu/random/random.h"
 #include "core/runtime/thread_pool.h"
 
 namespace tw {
@@ -18,12 +19,6 @@ using std::int64_t;
 
 // ---- probabilities that can be drawn from ----
 
-struct CheckProblem {
-  int64_t rows, classes, samples;
-  bool replacement;
-  const double* p;
-  double* y;
-};
 void set_up_check(const Call& call, void* problem) {
   const Meta& p = call.in[0];
   *static_cast<CheckProblem*>(problem) = {
@@ -62,12 +57,6 @@ void run_check(const void* problem) {
 
 // ---- classes ----
 
-struct DrawnProblem {
-  int64_t rows, classes, samples;
-  const double* p;
-  const double* u;  // uniform numbers: one for each sample, or without replacement for each class
-  int64_t* y;
-};
 void set_up_drawn(const Call& call, void* problem) {
   const Meta& p = call.in[0];
   *static_cast<DrawnProblem*>(problem) = {p.size(0), p.size(1), call.attributes[0],
@@ -133,6 +122,7 @@ void register_multinomial_kernels() {
                             .run = run_check,
                             .contiguous = 1,
                             .name = "weights"});
+  add_definition("checked_probabilities", run_check);  // whose loops are the definition
   add_kernel<DrawnProblem>("multinomial_again", "a search in the sums of each row",
                            {.set_up = set_up_drawn,
                             .bind = bind_drawn,

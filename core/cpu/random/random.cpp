@@ -20,29 +20,14 @@ namespace {
 
 using std::int64_t;
 
-// Elements whose words are staged at once.
-constexpr int64_t kBlock = thresholds::kStageBytes / int64_t(sizeof(std::uint32_t));
-
-struct RandomProblem {
-  DType dtype;
-  int64_t count;
-  int bits;
-  int64_t low;
-  std::uint64_t span;
-  double keep, scale;  // of dropout: the probability, and what the kept are multiplied by
-  const std::uint64_t* key;
-  const void* x;
-  void* y;
-};
-
 // Calls body(first, count, words) for blocks of elements with `each` words an element.
 template <class F> void each_block(const RandomProblem& p, int each, F&& body) {
   const RandomTable& table = *active_kernels().random;
   const std::uint64_t seed = p.key[0], first = p.key[1];  // a multiple of 4
   parallel_ranges(p.count, thresholds::kHeavyGrain, [&](int64_t begin, int64_t end) {
-    std::uint32_t words[2 * kBlock];
-    for (int64_t at = begin; at < end; at += kBlock) {
-      const int64_t n = std::min(kBlock, end - at);
+    std::uint32_t words[2 * kRandomBlock];
+    for (int64_t at = begin; at < end; at += kRandomBlock) {
+      const int64_t n = std::min(kRandomBlock, end - at);
       table.blocks(seed, (first + static_cast<std::uint64_t>(at * each)) / 4, (n * each + 3) / 4,
                    words);
       body(at, n, words);

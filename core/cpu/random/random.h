@@ -3,7 +3,40 @@
 #pragma once
 #include <cstdint>
 
+#include "core/base/dtype.h"
+#include "core/base/thresholds.h"
+
 namespace tw {
+
+// Words from key[1] on, a multiple of 4, of the stream of seed key[0].
+struct RandomProblem {
+  DType dtype;
+  std::int64_t count;
+  int bits;
+  std::int64_t low;
+  std::uint64_t span;
+  double keep, scale;  // of dropout: the probability, and what the kept are multiplied by
+  const std::uint64_t* key;
+  const void* x;
+  void* y;
+};
+// Numbers whose pairs are made together.
+inline constexpr std::int64_t kRandomBlock =
+    thresholds::kStageBytes / std::int64_t(sizeof(std::uint32_t));
+// Probabilities that can be drawn from.
+struct CheckProblem {
+  std::int64_t rows, classes, samples;
+  bool replacement;
+  const double* p;
+  double* y;
+};
+// Classes by their probabilities.
+struct DrawnProblem {
+  std::int64_t rows, classes, samples;
+  const double* p;
+  const double* u;  // uniform numbers: one for each sample, or without replacement for each class
+  std::int64_t* y;
+};
 
 // Loops over the 32-bit words of a stream, in pieces that stay in the first-level cache.
 struct RandomTable {

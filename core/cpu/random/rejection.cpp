@@ -119,11 +119,28 @@ template <int parameters, double (*number)(const double*, Stream)> void run(cons
     }
   });
 }
+// The same, one after the other.
+template <int parameters, double (*number)(const double*, Stream)>
+void run_in_turn(const void* problem) {
+  const auto& p = *static_cast<const Problem*>(problem);
+  for (int64_t i = 0; i < p.count; ++i) {
+    const std::uint64_t word = p.key[1] + static_cast<std::uint64_t>(2 * i);
+    std::uint32_t words[4];
+    scalar_kernels().random->blocks(p.key[0], word / 4, 1, words);
+    const std::uint64_t seed = std::uint64_t{words[word % 4]} << 32 | words[word % 4 + 1];
+    p.y[i] = number(Element<parameters>(p, i).at, Stream(seed));
+  }
+}
 template <int parameters, double (*slope)(const double*)> void run_slopes(const void* problem) {
   const auto& p = *static_cast<const Problem*>(problem);
   parallel_ranges(p.count, thresholds::kRejectionGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) p.y[i] = slope(Element<parameters>(p, i).at);
   });
+}
+template <int parameters, double (*slope)(const double*)>
+void run_slopes_in_turn(const void* problem) {
+  const auto& p = *static_cast<const Problem*>(problem);
+  for (int64_t i = 0; i < p.count; ++i) p.y[i] = slope(Element<parameters>(p, i).at);
 }
 double of_gamma(const double* x) { return gamma_slope(x[0], x[1]); }
 double of_beta(const double* x) { return beta_slope(x[0], x[1], x[2]); }
@@ -148,6 +165,7 @@ template <int parameters, double (*number)(const double*, Stream)> void add_draw
                        .run = run<parameters, number>,
                        .contiguous = (2u << parameters) - 1,
                        .name = "tries"});
+  add_definition(op, run_in_turn<parameters, number>);
 }
 template <int parameters, double (*slope)(const double*)> void add_slopes(const char* op) {
   add_kernel<Problem>(op, "series and continued fractions",
@@ -157,6 +175,7 @@ template <int parameters, double (*slope)(const double*)> void add_slopes(const 
                        .run = run_slopes<parameters, slope>,
                        .contiguous = (1u << parameters) - 1,
                        .name = "series"});
+  add_definition(op, run_slopes_in_turn<parameters, slope>);
 }
 
 }  // namespace

@@ -24,14 +24,7 @@ template <Gradient gradient> int64_t columns_together(int64_t outer, int64_t inn
   return std::min<int64_t>(inner, gradient == Gradient::extremum && enough ? most : kStripBackward);
 }
 
-// x and dx are [outer, n, inner], y and g are [outer, inner]; products have no y.
-struct Problem {
-  DType dtype;
-  int64_t outer, n, inner;
-  bool are_rows;
-  const void *x, *y, *g;
-  void* dx;
-};
+using Problem = GradientProblem;
 
 bool splits(const Call& call, Problem& p) {
   const Meta& x = call.in[0];

@@ -2,32 +2,15 @@
 // products are made in a wider type, those of whole numbers in 64 bits.
 #include <type_traits>
 
-#include "core/cpu/copy/convert.h"
+#include "core/cpu/copy/plain.h"
 #include "core/cpu/isa/add_kernel.h"
 #include "core/cpu/isa/families.h"
-#include "core/cpu/isa/isa.h"
 #include "core/cpu/reduce/reduce.h"
 
 namespace tw {
 namespace {
 
 using std::int64_t;
-
-// Calls f(offset) for each place of a shape, row-major; strides and offset in elements.
-template <class F> void each_place(const PlainDims& shape, const PlainDims& strides, F&& f,
-                                   int axis = 0, int64_t offset = 0) {
-  if (axis == shape.rank()) return f(offset);
-  if (axis + 1 == shape.rank()) {
-    for (int64_t i = 0; i < shape[axis]; ++i) f(offset + i * strides[axis]);
-    return;
-  }
-  for (int64_t i = 0; i < shape[axis]; ++i)
-    each_place(shape, strides, f, axis + 1, offset + i * strides[axis]);
-}
-
-void convert(DType from, const void* x, DType to, void* y) {
-  scalar_kernels().convert->convert[index_of(from)][index_of(to)](1, x, 0, y, 0);
-}
 
 // What terms of an element type are joined in.
 template <class T> struct WideOf {
@@ -52,7 +35,7 @@ template <class T> typename WideOf<T>::type wide(T x) {
     return {x.re, x.im};
   } else {
     double y;
-    convert(DTypeOf<T>::value, &x, DType::float64, &y);
+    convert_plainly(DTypeOf<T>::value, &x, DType::float64, &y);
     return y;
   }
 }
@@ -94,14 +77,14 @@ template <class T> void reduce(const ReduceProblem& p) {
   const auto* const factors = static_cast<const T*>(p.factors);
   int64_t result = 0;
   const auto write = [&](DType type, const void* value) {
-    convert(type, value, p.out, static_cast<char*>(p.y) + result * int64_t(size_of(p.out)));
+    convert_plainly(type, value, p.out, static_cast<char*>(p.y) + result * int64_t(size_of(p.out)));
   };
   each_place(p.kept, p.kept_strides, [&](int64_t kept) {
     double centre = 0;
     if (p.centres) {
       const DType type = p.in == DType::float64 ? DType::float64 : DType::float32;
-      convert(type, static_cast<const char*>(p.centres) + result * int64_t(size_of(type)),
-              DType::float64, &centre);
+      convert_plainly(type, static_cast<const char*>(p.centres) + result * int64_t(size_of(type)),
+                      DType::float64, &centre);
     }
     Wide sum = {}, product = {1}, best = {};
     int64_t place = 0, best_place = -1;

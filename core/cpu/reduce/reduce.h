@@ -89,4 +89,14 @@ struct ReduceTable {
                    void* dx);
 };
 
+// Gradients of products and extrema: x and dx are [outer, n, inner], y and g are [outer, inner];
+// products have no y.
+struct GradientProblem {
+  DType dtype;
+  std::int64_t outer, n, inner;
+  bool are_rows;
+  const void *x, *y, *g;
+  void* dx;
+};
+
 }  // namespace tw

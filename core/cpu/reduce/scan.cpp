@@ -20,11 +20,7 @@ using std::int64_t;
 // Elements of a piece of work, which sums are cut into as well.
 constexpr int64_t kPiece = thresholds::kSumPiece;
 
-// An array as [outer, n, inner], scanned along n.
-struct Layout {
-  int64_t outer, n, inner;
-  bool are_rows;  // else columns
-};
+using Layout = ScanLayout;
 Layout layout_of(const Meta& x, Attribute axis_attribute) {
   AxisGroups axes;
   axes.split(*x.shape, 1u << axis_attribute);
@@ -44,15 +40,6 @@ template <class F> void each_strip(const Layout& s, F&& body) {
 }
 
 // ---- sums, products and log-sums ----
-
-struct ScanProblem {
-  DType dtype;
-  ScanKind kind;
-  bool reverse;
-  Layout layout;
-  const char* x;
-  char* y;
-};
 
 union Accumulator {
   double real;
@@ -225,13 +212,6 @@ void run(const void* problem) {
 
 // ---- linear recurrences ----
 
-struct RecurrenceProblem {
-  DType dtype;
-  bool reverse;
-  Layout layout;
-  const char *a, *b;
-  char* y;
-};
 void set_up_recurrence(const Call& call, void* problem) {
   *static_cast<RecurrenceProblem*>(problem) = {call.in[0].dtype,
                                                call.attributes.flag(1),
@@ -261,14 +241,6 @@ void run_recurrence(const void* problem) {
 
 // ---- running extremes and their places ----
 
-struct ExtremesProblem {
-  DType dtype;
-  bool largest;
-  Layout layout;
-  const void* x;
-  void* y;
-  int64_t* places;
-};
 template <bool largest> void set_up_extremes(const Call& call, void* problem) {
   const Meta& x = call.in[0];
   const int axis = x.rank() ? normalize_axis(call.attributes[0], x.rank(), call.op->name) : 0;

@@ -2,11 +2,43 @@
 #pragma once
 #include <cstdint>
 
+#include "core/base/dtype.h"
 #include "core/base/thresholds.h"
 
 namespace tw {
 
 enum class ScanKind : std::uint8_t { sum, product, log_sum };
+
+// An array as [outer, n, inner], scanned along n.
+struct ScanLayout {
+  std::int64_t outer, n, inner;
+  bool are_rows;  // else columns
+};
+struct ScanProblem {
+  DType dtype;
+  ScanKind kind;
+  bool reverse;
+  ScanLayout layout;
+  const char* x;
+  char* y;
+};
+// y[i] = a[i] * y[i - 1] + b[i], the first b's, or with `reverse` from the end.
+struct RecurrenceProblem {
+  DType dtype;
+  bool reverse;
+  ScanLayout layout;
+  const char *a, *b;
+  char* y;
+};
+// The largest or smallest so far, and its place.
+struct ExtremesProblem {
+  DType dtype;
+  bool largest;
+  ScanLayout layout;
+  const void* x;
+  void* y;
+  std::int64_t* places;
+};
 
 // Accumulators are double for floating types, else int64. With `reverse` a scan begins at the end.
 struct ScanLoops {

@@ -21,23 +21,10 @@ namespace {
 
 using std::int64_t;
 
-// An operand along the axes in front of the matrices.
-struct Walk {
-  const char* at;
-  int64_t row;
-  int64_t stride[kAttentionAxes];
-};
 enum Operands { kQ, kK, kV, kMask, kG, kWalked };
-
-struct Problem {
-  AttentionShape shape;
-  int axes;
-  int64_t heads;
-  int64_t extent[kAttentionAxes];
-  Walk in[kWalked];
-  const char *out, *log_sums;
-  char *y, *y_log_sums, *dq, *dk, *dv;
-};
+static_assert(kWalked == AttentionProblem::kOperands);
+using Problem = AttentionProblem;
+using Walk = AttentionWalk;
 
 const AttentionLoops& loops_of(DType dtype) {
   const AttentionTable& table = *active_kernels().attention;
@@ -138,6 +125,8 @@ void bind_backward(void* problem, void* const* at) {
 
 // ---- runs ----
 
+}  // namespace
+
 AttentionHead head_of(const Problem& p, int64_t head) {
   int64_t offset[kWalked] = {};
   int64_t rest = head;
@@ -168,6 +157,8 @@ AttentionHead head_of(const Problem& p, int64_t head) {
           .dk = at(p.dk, s.keys * s.size),
           .dv = at(p.dv, s.keys * s.value_size)};
 }
+
+namespace {
 
 // Transposed queries (and gradients), `blocks` of scores, and a mask as it is read and transposed.
 std::size_t scratch_bytes(const AttentionShape& s, int64_t sizes, int64_t blocks, int64_t keys) {
@@ -214,18 +205,8 @@ template <int products> double cost_ns(const void* problem) {
 
 // ---- attend_with_cache: few rows behind those that are filled ----
 
-struct Steps {  // in elements
-  int64_t batch, head, row;
-};
-struct CacheProblem {
-  AttentionShape shape;                // of one query; keys: the room
-  int64_t rows, batch, heads, groups;  // of the memory; heads of queries that share one of it
-  Steps q, k, v;
-  const char *query, *key, *value;
-  char *keys, *values;
-  const int64_t* filled;
-  char* y;
-};
+using CacheProblem = AttentionCacheProblem;
+using Steps = CacheProblem::Steps;
 
 const char* refuses_cache(const Call& call) {
   const DType dtype = call.in[0].dtype;

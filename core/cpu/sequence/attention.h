@@ -41,6 +41,38 @@ struct AttentionShape {
   double scale;
 };
 
+// An operand along the axes in front of the matrices: steps in bytes.
+struct AttentionWalk {
+  const char* at;
+  std::int64_t row;
+  std::int64_t stride[kAttentionAxes];
+};
+struct AttentionProblem {
+  static constexpr int kOperands = 5;  // q, k, v, mask, g
+  AttentionShape shape;
+  int axes;
+  std::int64_t heads;
+  std::int64_t extent[kAttentionAxes];
+  AttentionWalk in[kOperands];
+  const char *out, *log_sums;
+  char *y, *y_log_sums, *dq, *dk, *dv;
+};
+AttentionHead head_of(const AttentionProblem& p, std::int64_t head);
+
+// attend_with_cache: rows that are appended to keys and values, and the queries of these rows.
+struct AttentionCacheProblem {
+  struct Steps {  // in elements
+    std::int64_t batch, head, row;
+  };
+  AttentionShape shape;                     // of one query; keys: the room
+  std::int64_t rows, batch, heads, groups;  // of the memory; heads of queries that share one of it
+  Steps q, k, v;
+  const char *query, *key, *value;
+  char *keys, *values;
+  const std::int64_t* filled;
+  char* y;
+};
+
 // The loops over one element type, float32 or float64.
 struct AttentionLoops {
   // Rows [first, first + kAttentionQueries) of the result, as far as there are so many.

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/cpu/isa/families.h"
 #include "core/cpu/isa/add_kernel.h"
+#include "core/cpu/sequence/ctc.h"
 #include "core/memory/scratch.h"
 #include "core/runtime/thread_pool.h"
 
@@ -17,11 +18,6 @@ using std::int64_t;
 
 // ---- targets ----
 
-struct TargetsProblem {
-  int64_t batch, width, steps, classes, blank;
-  const int64_t *targets, *input_lengths, *target_lengths;
-  int64_t* y;
-};
 void check_length(const char* name, int64_t length, int64_t most) {
   if (length < 0 || length > most)
     fail(ErrorKind::value, "ctc_loss: ", name, " has ", length, ", expected 0 to ", most);
@@ -42,18 +38,6 @@ void run_targets(const void* problem) {
 }
 
 // ---- paths ----
-
-// Sizes: log_probs (steps, batch, classes), targets (batch, width), beginnings (batch, steps, 2 *
-// width + 1).
-struct PathsProblem {
-  DType dtype;
-  int64_t steps, batch, classes, width, blank;
-  const void* g;
-  const void* log_probs;
-  const int64_t *targets, *input_lengths, *target_lengths;
-  void *losses, *beginnings;
-  void* dx;
-};
 
 template <class T> constexpr T kNever = -std::numeric_limits<T>::infinity();
 
@@ -196,6 +180,7 @@ void register_ctc_kernels() {
                                   },
                               .run = run_targets,
                               .contiguous = 7});
+  add_definition("ctc_targets", run_targets);  // whose loops are the definition
   add_kernel<PathsProblem>(
       "ctc_terms", kHelp,
       {.refuses = refuses<0>,

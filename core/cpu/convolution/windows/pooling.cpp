@@ -27,6 +27,8 @@ const char* refuses(const Call& call) {
 
 // ---- windows ----
 
+}  // namespace
+
 PoolingWindow window_of(const Problem& p, int d, int64_t i) {
   const int64_t n = p.x[d];
   if (!p.stride[d]) {
@@ -40,6 +42,8 @@ PoolingWindow window_of(const Problem& p, int d, int64_t i) {
   const int64_t counted = std::min(start + p.kernel[d], n + p.before[d]) - start;
   return {first, past, p.include_padding ? counted : past - first};
 }
+
+namespace {
 
 // The problem with the windows of its axes, for the length of a run.
 class Prepared {
@@ -159,13 +163,6 @@ double cost_ns(const void* problem) {
 
 // ---- elements of planes by their places ----
 
-struct PlaceProblem {
-  DType dtype;
-  int64_t planes, size, places;  // elements and places of a plane
-  const void* from;
-  const std::int32_t* at;
-  void* to;
-};
 void set_up_places(const Call& call, const Meta& wide, void* problem) {
   const Meta& places = call.in[1];
   const int space = call.attributes.list(0).count;

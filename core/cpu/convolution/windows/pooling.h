@@ -35,6 +35,18 @@ struct PoolingProblem {
   bool lanes;  // a window's result a lane, else windows are taken one by one
 };
 
+// Of element i of the results' axis d.
+PoolingWindow window_of(const PoolingProblem& p, int d, std::int64_t i);
+
+// Elements of planes by their places, of which those below 0 stand for none.
+struct PlaceProblem {
+  DType dtype;
+  std::int64_t planes, size, places;  // elements and places of a plane
+  const void* from;
+  const std::int32_t* at;
+  void* to;
+};
+
 // The loops over one element type, over the planes from `first` to `past`. `scratch`: for max the
 // padded copy of a plane; for mean a scale for each window of a row, and a row with its padding;
 // for spread the same scales, a row, and a row of windows with zeros around it.

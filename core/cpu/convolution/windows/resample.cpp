@@ -22,26 +22,7 @@ using Problem = ResampleProblem;
 
 // ---- band matrices ----
 
-// Row j: weights[j * taps + t] for element first[j] + t.
-struct Bands {
-  int64_t from = 0, to = 0;
-  int64_t taps = 1;
-  std::vector<int64_t> first;
-  std::vector<double> weights;
-
-  Bands(int64_t from, int64_t to, int64_t taps)
-      : from(from),
-        to(to),
-        taps(taps),
-        first(static_cast<std::size_t>(to)),
-        weights(static_cast<std::size_t>(to * taps)) {}
-  double& weight(int64_t j, int64_t t) { return weights[static_cast<std::size_t>(j * taps + t)]; }
-  double weight(int64_t j, int64_t t) const {
-    return weights[static_cast<std::size_t>(j * taps + t)];
-  }
-  int64_t& start(int64_t j) { return first[static_cast<std::size_t>(j)]; }
-  int64_t start(int64_t j) const { return first[static_cast<std::size_t>(j)]; }
-};
+using Bands = ResampleBands;
 
 struct Axis {
   int64_t from, to;
@@ -140,7 +121,9 @@ Bands transposed(const Bands& bands) {
   return out;
 }
 
-Bands bands_of(const Problem& p, int d) {
+}  // namespace
+
+ResampleBands bands_of(const ResampleProblem& p, int d) {
   Axis axis = {p.image[d], p.size[d], p.scale[d]};
   if (p.method < ResampleMethod::linear) {
     const bool exact = p.method == ResampleMethod::nearest_exact;
@@ -155,6 +138,8 @@ Bands bands_of(const Problem& p, int d) {
   if (p.antialias) return antialiased_bands(axis, p.method == ResampleMethod::cubic);
   return smooth_bands(axis, p.method == ResampleMethod::cubic, p.align_corners);
 }
+
+namespace {
 
 bool is_same(const Bands& bands) {
   if (bands.from != bands.to || bands.taps != 1) return false;

@@ -2,6 +2,7 @@
 // for each element of the result.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "core/base/dtype.h"
 #include "core/problems/attribute_values.h"
@@ -32,6 +33,30 @@ struct ResampleProblem {
   // Made before the loops run.
   ResampleAxis axes[3];
 };
+
+// The band matrix of an axis: row j is weights[j * taps + t] for element first[j] + t.
+struct ResampleBands {
+  std::int64_t from = 0, to = 0;
+  std::int64_t taps = 1;
+  std::vector<std::int64_t> first;
+  std::vector<double> weights;
+
+  ResampleBands(std::int64_t from, std::int64_t to, std::int64_t taps)
+      : from(from),
+        to(to),
+        taps(taps),
+        first(static_cast<std::size_t>(to)),
+        weights(static_cast<std::size_t>(to * taps)) {}
+  double& weight(std::int64_t j, std::int64_t t) {
+    return weights[static_cast<std::size_t>(j * taps + t)];
+  }
+  double weight(std::int64_t j, std::int64_t t) const {
+    return weights[static_cast<std::size_t>(j * taps + t)];
+  }
+  std::int64_t& start(std::int64_t j) { return first[static_cast<std::size_t>(j)]; }
+  std::int64_t start(std::int64_t j) const { return first[static_cast<std::size_t>(j)]; }
+};
+ResampleBands bands_of(const ResampleProblem& p, int axis);
 
 // Sums of elements of planes at places, each times a weight: y[n, c, i] is the sum over k of
 // weights[n, k, i] * x[n, c, places[n, k, i]], where a place below 0 stands for none. The three

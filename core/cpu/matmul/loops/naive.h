@@ -5,8 +5,36 @@
 namespace tw::TW_ISA_NAME {
 namespace {
 
-// How an element type is added up: integers wrap around (computed unsigned, where that is defined),
-// 16-bit floats are widened to float.
+template <class T> struct Sum;  // how an element type is added up
+
+template <class T> inline void naive_one(const MatmulProblem& p, const T* a, const T* b, T* c) {
+  using S = Sum<T>;
+  const typename S::type alpha = S::factor(p.alpha), beta = S::factor(p.beta), zero = {};
+  for (std::int64_t i = 0; i < p.m; ++i)
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      typename S::type sum = {};
+      for (std::int64_t l = 0; l < p.k; ++l)
+        sum = S::multiply_add(S::load(a[i * p.a_row + l * p.a_col]),
+                              S::load(b[l * p.b_row + j * p.b_col]), sum);
+      T& out = c[i * p.c_row + j * p.c_col];
+      if (p.alpha != 1) sum = S::multiply_add(alpha, sum, zero);
+      if (p.beta != 0) sum = S::multiply_add(beta, S::load(out), sum);
+      out = S::store(sum);
+    }
+  if constexpr (std::is_floating_point_v<T>)
+    apply_epilogue(p.m, p.n, c, p.c_row, p.c_col, p.epilogue);
+}
+
+template <class T> void naive(const MatmulProblem& p, const MatmulBlocks&, void*) {
+  for (std::int64_t i = 0; i < p.batch; ++i)
+    naive_one(p, (const T*)p.a + i * p.a_batch, (const T*)p.b + i * p.b_batch,
+              (T*)p.c + i * p.c_batch);
+}
+
+// ---- how an element type is added up ----
+
+// Integers wrap around (computed unsigned, where that is defined), 16-bit floats are widened to
+// float.
 template <class T> struct Sum {
   using type = T;
   static TW_INLINE type load(T x) { return x; }
@@ -70,30 +98,6 @@ template <> struct Sum<Half> : Sum<float> {
     return {(std::uint16_t)(sign | (rest - 0x38000000 + 0xfff + (rest >> 13 & 1)) >> 13)};
   }
 };
-
-template <class T> inline void naive_one(const MatmulProblem& p, const T* a, const T* b, T* c) {
-  using S = Sum<T>;
-  const typename S::type alpha = S::factor(p.alpha), beta = S::factor(p.beta), zero = {};
-  for (std::int64_t i = 0; i < p.m; ++i)
-    for (std::int64_t j = 0; j < p.n; ++j) {
-      typename S::type sum = {};
-      for (std::int64_t l = 0; l < p.k; ++l)
-        sum = S::multiply_add(S::load(a[i * p.a_row + l * p.a_col]),
-                              S::load(b[l * p.b_row + j * p.b_col]), sum);
-      T& out = c[i * p.c_row + j * p.c_col];
-      if (p.alpha != 1) sum = S::multiply_add(alpha, sum, zero);
-      if (p.beta != 0) sum = S::multiply_add(beta, S::load(out), sum);
-      out = S::store(sum);
-    }
-  if constexpr (std::is_floating_point_v<T>)
-    apply_epilogue(p.m, p.n, c, p.c_row, p.c_col, p.epilogue);
-}
-
-template <class T> void naive(const MatmulProblem& p, const MatmulBlocks&, void*) {
-  for (std::int64_t i = 0; i < p.batch; ++i)
-    naive_one(p, (const T*)p.a + i * p.a_batch, (const T*)p.b + i * p.b_batch,
-              (T*)p.c + i * p.c_batch);
-}
 
 }  // namespace
 }  // namespace tw::TW_ISA_NAME
