@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tilewright import _core
 from tilewright._inspect.open_reports import open_reports
+from tilewright._report import figures
 from tilewright._report.text import aligned, time_text
 
 if TYPE_CHECKING:
@@ -213,6 +215,29 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
             "gpu_estimates": {device: _gpu_source(device) for device in _rated_gpus(self.entries)},
         }
 
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes one HTML file that needs no network: ops, choices with their reasons, a roofline.
+
+        Raises OSError where it cannot be written.
+        """
+        from tilewright._inspect import report_pages  # noqa: PLC0415  (imported on use)
+        from tilewright._report.html import page  # noqa: PLC0415
+
+        page.write(path, "Explain: which kernel ran", report_pages.of_explain(self), self._counted)
+
+    def roofline(self, path: str | os.PathLike[str]) -> None:
+        """Draws each op under this machine's roofline; needs matplotlib (the `plot` extra)."""
+        from tilewright._inspect import roofline  # noqa: PLC0415  (imported on use)
+
+        ops = [vars(entry) for entry in self.entries]
+        figures.save(roofline.figure(ops, f"Roofline: {self._counted}"), path)
+
+    def _repr_html_(self) -> str:
+        from tilewright._report.html.tables import for_notebook  # noqa: PLC0415  (imported on use)
+
+        rows = [_row(entry) for entry in self.entries]
+        return for_notebook(f"explain: {self._counted}", _COLUMNS, rows)
+
     def __rich__(self) -> Any:
         """A table for rich's print; rich calls this."""
         from rich.table import Table  # noqa: PLC0415  (imported on use)
@@ -223,14 +248,18 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         return table
 
     def __repr__(self) -> str:
-        return f"<explain: {len(self)} op{'' if len(self) == 1 else 's'}>"
+        return f"<explain: {self._counted}>"
+
+    @property
+    def _counted(self) -> str:
+        return f"{len(self):,} op{'' if len(self) == 1 else 's'}"
 
     def __str__(self) -> str:
         chosen = [str(placement) for placement in self.placements]
         if not self._recorded:
             return "\n\n".join([*chosen, "no op ran"])
         rows = [_COLUMNS, *(_row(entry) for entry in self.entries)]
-        parts = ["\n".join(aligned(rows)), *_choices(self.entries), _legend(self.entries)]
+        parts = ["\n".join(aligned(rows)), *_choices(self.entries), legend(self.entries)]
         return "\n\n".join([*chosen, *parts])
 
 
@@ -359,7 +388,7 @@ def _rated_gpus(entries: Iterable[Entry]) -> list[str]:
     )
 
 
-def _legend(entries: Iterable[Entry]) -> str:
+def legend(entries: Iterable[Entry]) -> str:
     entries = list(entries)
     threads = ", ".join(map(str, sorted({entry.threads for entry in entries})))
     rated = any(candidate.terms for entry in entries for candidate in entry.candidates)

@@ -123,6 +123,28 @@ class profile:  # noqa: N801  (a context manager, used like a function)
         """Draws ops by thread over time, and live bytes; needs matplotlib (the `plot` extra)."""
         figures.save(self.figure(), path)
 
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes one HTML file that needs no network: flame graph, timeline, roofline, sums.
+
+        Raises OSError where it cannot be written.
+        """
+        from tilewright._inspect import report_pages  # noqa: PLC0415  (imported on use)
+        from tilewright._report.html import page  # noqa: PLC0415
+
+        page.write(path, "Profile", report_pages.of_profile(self), self.summary)
+
+    def roofline(self, path: str | os.PathLike[str]) -> None:
+        """Draws each op under this machine's roofline; needs matplotlib (the `plot` extra)."""
+        from tilewright._inspect import roofline  # noqa: PLC0415  (imported on use)
+
+        figures.save(roofline.figure(self.ops, "Roofline"), path)
+
+    def _repr_html_(self) -> str:
+        from tilewright._report.html.tables import for_notebook  # noqa: PLC0415  (imported on use)
+
+        columns, rows = self._rows("op")
+        return for_notebook(f"profile: {self.summary}", columns, rows)
+
     @property
     def summary(self) -> str:
         """One line: how many ops, the time in their kernels, and that of the block."""
@@ -143,18 +165,22 @@ class profile:  # noqa: N801  (a context manager, used like a function)
 
     def table(self, key: str = "op") -> str:
         """The totals by a key as text, with each one's share of the block's time."""
-        totals = self.by(key)
-        rows: list[tuple[str, ...]] = [(key, "calls", "time", "share", "GFLOP/s", "GB/s")]
-        for name, total in list(totals.items())[:_MOST_ROWS]:
-            share = f"{100 * total.ns / (self.wall_ns or 1):.1f}%"
-            rates = (f"{amount / total.ns:.1f}" if total.ns else "" for amount in total[2:])
-            rows.append((name or "(none)", str(total.calls), time_text(total.ns), share, *rates))
-        lines = list(aligned(rows, left=1))
-        if len(totals) > _MOST_ROWS:
-            rest = list(totals.values())[_MOST_ROWS:]
+        columns, rows = self._rows(key)
+        lines = list(aligned([columns, *rows[:_MOST_ROWS]], left=1))
+        if len(rows) > _MOST_ROWS:
+            rest = list(self.by(key).values())[_MOST_ROWS:]
             rest_ns = sum(total.ns for total in rest)
             lines.append(f"and {len(rest)} more: {time_text(rest_ns)}; see by({key!r})")
         return "\n".join(lines)
+
+    def _rows(self, key: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Heads and cells of the table by a key."""
+        rows = []
+        for name, total in self.by(key).items():
+            share = f"{100 * total.ns / (self.wall_ns or 1):.1f}%"
+            rates = (f"{amount / total.ns:.1f}" if total.ns else "" for amount in total[2:])
+            rows.append((name or "(none)", str(total.calls), time_text(total.ns), share, *rates))
+        return (key, "calls", "time", "share", "GFLOP/s", "GB/s"), rows
 
     def __repr__(self) -> str:
         return f"<profile: {len(self.ops)} ops, {len(self.events)} events>"

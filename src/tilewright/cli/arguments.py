@@ -40,6 +40,11 @@ def add_parser(
         help="write the results as JSON: to FILE, beside the tables on standard output; without "
         "FILE to standard output, instead of the tables (progress then goes to standard error)",
     )
+    parser.add_argument(
+        "--html",
+        metavar="FILE",
+        help="write the results as one HTML page that needs no network: sortable tables, charts",
+    )
     return parser
 
 

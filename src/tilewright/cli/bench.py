@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import tilewright as tw
+from tilewright._report.html.sections import Text
 from tilewright.bench import (
     allocation,
     loader,
@@ -28,6 +29,7 @@ from tilewright.bench.points import Points, read_points, write_points
 from tilewright.cli import arguments, bench_calls, bench_gpu, bench_matmul
 from tilewright.cli.console import Console, format_seconds, format_timing
 from tilewright.cli.kept_results import KeptResults
+from tilewright.cli.page_sections import of_comparison
 from tilewright.cli.picture import bars, check_plot
 from tilewright.cli.picture_layers import draw_layers
 from tilewright.cli.picture_ops import draw_ops
@@ -183,7 +185,7 @@ def run(args: argparse.Namespace) -> int:
     check_plot(args.plot)
     if getattr(args, "csv", None):
         arguments.check_target("--csv", args.csv)
-    console = Console(args.json)
+    console = Console.of(args)
     if getattr(args, "from_csv", None):
         return _report_points(console, args)
     if args.threads:
@@ -192,8 +194,10 @@ def run(args: argparse.Namespace) -> int:
     chosen = getattr(args, "allocation", allocation.DEFAULT)
     names = [name for name in args.peers if name in _TAKE_PART[args.what]]
     peers = load_peers(names, count, allocation.start_of(chosen), args.whole_process)
-    for line in peers.heading():
+    heading = list(peers.heading())
+    for line in heading:
         console.line(line)
+    console.on_page(Text("Conditions", "\n".join(heading)))
     kept = KeptResults(getattr(args, "resume", None))
     results = kept.results
     for result in run_cases(_cases(args, peers.modules, kept.names), settle=count > 1):
@@ -220,7 +224,9 @@ def run(args: argparse.Namespace) -> int:
 def _report_points(console: Console, args: argparse.Namespace) -> int:
     """Prints and draws points that were measured before."""
     points = read_points(args.from_csv)
-    console.line(arguments.conditions_text(points.conditions))
+    conditions = arguments.conditions_text(points.conditions)
+    console.line(conditions)
+    console.on_page(Text("Conditions", conditions))
     rows = _print_tables(console, args.what, str, [], points.results, points.tuned)
     console.json(points.conditions | {"results": rows})
     _draw(console, args, points.results)
@@ -261,6 +267,7 @@ def _print_tables(
         tables.append((f"bench {what}, allocation tuned", list(tuned.values()), {}))
     for title, rows, beside in tables:
         console.table(title, *_table(rows, label, beside))
+        console.on_page(*of_comparison(title, rows))
         for line in footing:
             console.line(line)
         compared = [result.ratio for result in rows if result.best_peer]

@@ -60,7 +60,7 @@ def add_parser(comparisons: arguments.Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the comparison and reports it."""
-    console = Console(args.json)
+    console = Console.of(args)
     threads = args.threads or tw.get_num_threads()
     pairs = args.pairs if args.before else 1
     names = [

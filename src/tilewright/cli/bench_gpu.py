@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     check_plot(args.plot)
     if reason := tw.cuda.why_unavailable():
         raise ValueError(f"bench gpu: there is no GPU to measure: {reason}")
-    console = Console(args.json)
+    console = Console.of(args)
     rivals = gpu.Rivals.found()
     rivals.compiles = not args.no_compile
     machine = _machine(rivals)

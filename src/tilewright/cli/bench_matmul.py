@@ -27,6 +27,7 @@ from tilewright.bench.shapes import FULL, QUICK, Plan, Shape, square
 from tilewright.bench.validation import FAILING, PASSED, Check
 from tilewright.cli import arguments, matmul_report, picture_matmul
 from tilewright.cli.console import Bar, Console, progress_bar
+from tilewright.cli.page_sections import of_comparison
 from tilewright.cli.picture import check_plot
 
 # Past every start-up cost. The time is enough for one round that others do not disturb.
@@ -118,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
         arguments.check_target("--brief", args.brief)
     if args.csv:
         arguments.check_target("--csv", args.csv)
-    console = Console(args.json)
+    console = Console.of(args)
     if args.from_csv:
         return _report_points(console, args)
     if args.threads:
@@ -336,6 +337,7 @@ class _Session:
             self.report["results"] = rows
             names = list(self.peers)
             self._table(*matmul_report.map_table(rows, self.dtype.name, names, self.loaded.label))
+            self.console.on_page(*of_comparison("map", results))
             self.console.line(matmul_report.map_summary(rows))
             if self.brief:
                 with open(self.brief, "w", encoding="utf-8") as file:
@@ -463,6 +465,7 @@ def _report_points(console: Console, args: argparse.Namespace) -> int:
     )
     peers = list(dict.fromkeys(name for row in rows for name in row["ratios"]))
     console.table(*matmul_report.map_table(rows, points.conditions["dtype"], peers))
+    console.on_page(*of_comparison("map", timed))
     console.line(matmul_report.map_summary(rows))
     report = points.conditions | {"results": rows}
     console.json(report)

@@ -58,7 +58,7 @@ def add_parser(commands: arguments.Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program; without one, says where the library is and how to use it."""
-    console = Console(args.json, beside_a_program=bool(args.program))
+    console = Console.of(args, beside_a_program=bool(args.program))
     program = args.program[1:] if args.program[:1] == ["--"] else args.program
     if program:
         return _run_program(program, args, console)

@@ -38,6 +38,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     arguments.whole_process = argv is None
     try:
         code: int = arguments.run(arguments)
+        if console := getattr(arguments, "console", None):
+            console.write_page(_title(arguments))
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader, such as `head`, has enough
@@ -52,6 +54,12 @@ def run(argv: Sequence[str] | None = None) -> int:
         except OSError:  # a full disk is told once
             _drop_output()
         return 1
+
+
+def _title(arguments: argparse.Namespace) -> str:
+    """The command, with what it was about."""
+    about = (getattr(arguments, name, None) for name in ("what", "op", "program", "task"))
+    return " ".join(["tilewright", arguments.command, *(x for x in about if isinstance(x, str))])
 
 
 def _drop_output() -> None:

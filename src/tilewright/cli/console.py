@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
@@ -9,9 +10,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timezone
 from typing import Any, TextIO
 
+from tilewright._core import active_isa, get_num_threads
 from tilewright._engine.optional_packages import available, require
+from tilewright._report.html.sections import Section, Table, Text
 from tilewright.bench.harness import Timing
 from tilewright.cli.arguments import check_target
 from tilewright.io.atomic import write_whole
@@ -29,12 +33,28 @@ class Console:
     goes to standard error. Raises OSError at once where the JSON file cannot be written.
     """
 
-    def __init__(self, json_target: str | None = None, beside_a_program: bool = False) -> None:
+    def __init__(
+        self,
+        json_target: str | None = None,
+        beside_a_program: bool = False,
+        html_target: str | None = None,
+    ) -> None:
         if json_target not in (None, "-"):
             check_target("--json", json_target)
+        if html_target is not None:
+            check_target("--html", html_target)
         self.json_target = json_target
+        self.html_target = html_target
+        self._sections: list[Section] = []
         self._to_errors = json_target == "-" or beside_a_program
         self._json_to_errors = beside_a_program
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, beside_a_program: bool = False) -> Console:
+        """A command's console; once the command has run, its page is written."""
+        console = cls(args.json, beside_a_program, args.html)
+        args.console = console
+        return console
 
     @property
     def stream(self) -> TextIO:
@@ -45,15 +65,34 @@ class Console:
         """One line of progress, or a note."""
         print(text, file=self.stream, flush=True)
 
-    def text(self, text: str = "") -> None:
-        """Lines of results."""
+    def text(self, text: str = "", page: Sequence[Section] | None = None) -> None:
+        """Lines of results; on the page stand the sections in their place, where there are some."""
         if self.json_target != "-":
             self.line(text)
+        if self.html_target is not None:
+            self._sections += [Text("Results", text)] if page is None else page
+
+    def on_page(self, *sections: Section) -> None:
+        """What the page has and a terminal cannot show."""
+        self._sections += sections
+
+    def write_page(self, title: str) -> None:
+        """Writes what was told where --html says; does nothing without it."""
+        if self.html_target is None:
+            return
+        from tilewright._report.html.page import write  # noqa: PLC0415  (imported on use)
+
+        at = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+        below = f"{at}, {active_isa()}, {get_num_threads()} threads"
+        write(self.html_target, title, self._sections, below)
+        self.line(f"page: {self.html_target}")
 
     def table(
         self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], text: bool = False
     ) -> None:
         """A table; the first column stands left, the others right, or left where they hold text."""
+        if self.html_target is not None:
+            self._sections.append(Table(title, columns, rows))
         if self.json_target == "-":
             return
         self.line(title)

@@ -50,7 +50,7 @@ def add_parser(commands: arguments.Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints all findings; exit code 1 where one of them is a problem."""
-    console = Console(args.json)
+    console = Console.of(args)
     findings = [finding for check in CHECKS for finding in check()]
     rows = [(f.what, f.status, f.detail) for f in findings]
     console.table("tilewright doctor", ("what", "status", "detail"), rows, text=True)

@@ -9,8 +9,10 @@ from typing import Any
 
 import tilewright as tw
 from tilewright._inspect.placement import AUTOMATIC, Placement, place
+from tilewright._inspect.report_pages import of_explain
 from tilewright.cli import arguments
 from tilewright.cli.console import Console
+from tilewright.cli.picture import check_plot
 
 _DTYPES = ("float32", "float64", "float16", "bfloat16")
 
@@ -41,12 +43,14 @@ def add_parser(commands: arguments.Subparsers) -> None:
         help="cpu, cuda, cuda:1, or auto for where it should take less time (default: cpu)",
     )
     arguments.add_threads(parser)
+    arguments.add_plot(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the op twice, so that memory and threads are warm, and prints the second report."""
+    check_plot(args.plot)
     arguments.check_devices([args.device])
-    console = Console(args.json)
+    console = Console.of(args)
     if args.threads:
         tw.set_num_threads(args.threads)
     before = tw.active_device()
@@ -58,8 +62,11 @@ def run(args: argparse.Namespace) -> int:
             report.placements.append(placement)
     finally:
         tw.set_device(before)
-    console.text(str(report))
+    console.text(str(report), of_explain(report) if args.html else None)
     console.json(report.as_dict())
+    if args.plot:
+        report.roofline(args.plot)
+        console.line(f"picture: {args.plot}")
     return 0
 
 

@@ -25,7 +25,7 @@ def add_parser(commands: arguments.Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints what the engine found."""
-    console = Console(args.json)
+    console = Console.of(args)
     if args.threads:
         tw.set_num_threads(args.threads)
     facts = collect(args.measure)

@@ -33,7 +33,7 @@ def add_parser(commands: arguments.Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints a table, or one op in full. Raises ValueError where no op has the name."""
-    console = Console(args.json)
+    console = Console.of(args)
     known = {fact["name"]: fact for fact in collect()}
     single = known.get(args.pattern)
     if single:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import tilewright as tw
 from tilewright._inspect.profiling import SUMS
+from tilewright._inspect.report_pages import of_profile
 from tilewright.cli import arguments
 from tilewright.cli.console import Console
 
-_TARGETS = ("json", "trace", "plot")
+_TARGETS = ("json", "html", "trace", "plot", "roofline")
 _INTERRUPTED = 130  # as a shell tells the end by Ctrl-C
 
 
@@ -29,6 +30,11 @@ def add_parser(commands: arguments.Subparsers) -> None:
     )
     parser.add_argument("--trace", metavar="FILE", help="write a trace (.json) for ui.perfetto.dev")
     arguments.add_plot(parser)
+    parser.add_argument(
+        "--roofline",
+        metavar="FILE",
+        help="draw each op under this machine's roofline (png, svg or pdf; needs matplotlib)",
+    )
     arguments.add_threads(parser)
     parser.add_argument("program", metavar="PROGRAM", help="a Python file")
     parser.add_argument(
@@ -44,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     """
     for option in _TARGETS:
         _check_target(args, option)
-    console = Console(args.json, beside_a_program=True)
+    console = Console.of(args, beside_a_program=True)
     if not Path(args.program).is_file():
         raise FileNotFoundError(f"no program {args.program}")
     if args.threads:
@@ -98,10 +104,9 @@ def _run_program(program: str) -> int:
 
 
 def _tell(console: Console, report: tw.profile, args: argparse.Namespace) -> None:
-    if args.by:
-        console.text("\n\n".join([report.summary, *map(report.table, args.by)]))
-    else:
-        console.text(str(report))
+    tables = "\n\n".join([report.summary, *map(report.table, args.by or ())])
+    page = of_profile(report) if args.html else None
+    console.text(tables if args.by else str(report), page)
     console.json(report.as_dict())
     if args.trace:
         report.trace(args.trace)
@@ -109,3 +114,6 @@ def _tell(console: Console, report: tw.profile, args: argparse.Namespace) -> Non
     if args.plot:
         report.plot(args.plot)
         console.line(f"picture: {args.plot}")
+    if args.roofline:
+        report.roofline(args.roofline)
+        console.line(f"picture: {args.roofline}")

@@ -13,6 +13,7 @@ import tilewright as tw
 from tilewright._engine.optional_packages import available, require
 from tilewright.cli import arguments
 from tilewright.cli.console import Console, format_bytes, format_seconds
+from tilewright.cli.page_sections import of_sweep
 from tilewright.cli.picture import check_plot
 from tilewright.cli.picture_sweep import draw_sweep
 from tilewright.train import load_images
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         arguments.check_target("--trace", args.trace)
     else:
         check_plot(args.trace, "--trace")
-    console = Console(args.json)
+    console = Console.of(args)
     if args.threads:
         tw.set_num_threads(args.threads)
     configurations = read_configurations(args.config)
@@ -69,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
     with _view(console, sweep.rows) as on_tick:
         rows = sweep.run(args.workers, args.memory, on_tick, args.trace)
     console.table(f"Sweep on {task.name}", _COLUMNS, [_cells(row) for row in rows])
+    console.on_page(*of_sweep(rows))
     failed = [row for row in rows if row.state != "completed"]
     for row in failed:
         console.text(f"{row.name}: {row.state}: {row.error}")

@@ -14,6 +14,7 @@ from tilewright import train as job
 from tilewright._inspect.placement import Placement
 from tilewright.cli import arguments, picture_train
 from tilewright.cli.console import Bar, Console, format_seconds, progress_bar
+from tilewright.cli.page_sections import of_training
 from tilewright.cli.picture import check_plot
 
 _SAMPLE, _TEMPERATURE = 400, 0.8
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     """Trains and reports."""
     check_plot(args.plot)
     checkpoint = _checkpoint(args)
-    console = Console(args.json)
+    console = Console.of(args)
     if args.threads:
         tw.set_num_threads(args.threads)
     options = _options(args, checkpoint)
@@ -284,6 +285,7 @@ def _report(
         short = job.METRICS[runs[0].metric].title.split()[-1]
         columns = ("kernel", "epoch", "total", f"{runs[0].unit}/s", short, "speed-up")
         console.table(f"The ladder on {args.task}", columns, _ladder_rows(runs))
+    console.on_page(*of_training(runs))
     results = [run.as_dict() for run in runs]
     if isinstance(task, job.Text):
         results[0]["sample"] = _sampled(console, runs[0], task, args)

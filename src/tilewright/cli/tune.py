@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         "import": _import,
         "clear": _clear,
     }
-    actions[args.action](Console(args.json), args)
+    actions[args.action](Console.of(args), args)
     return 0
 
 

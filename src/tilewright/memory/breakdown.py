@@ -38,6 +38,11 @@ class MemoryReport(dict[str, dict[str, int | None]]):
             [name, *(_mebibytes(figures[key]) for key in FIGURES)] for name, figures in self.items()
         ]
 
+    def _repr_html_(self) -> str:
+        from tilewright._report.html.tables import for_notebook  # noqa: PLC0415  (imported on use)
+
+        return for_notebook("memory of a step", self.columns(), self.rows())
+
     def __str__(self) -> str:
         table = [self.columns(), *self.rows()]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]

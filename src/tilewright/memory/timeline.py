@@ -102,6 +102,29 @@ class Timeline:
         figures.title(axes, f"Memory of tensors: {peak}")
         return figure
 
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes one HTML file that needs no network: bytes over time, what was alive at the peak,
+        and sums.
+
+        Raises OSError where it cannot be written.
+        """
+        from tilewright._report.html import page  # noqa: PLC0415  (imported on use)
+        from tilewright.memory.timeline_page import of_timeline  # noqa: PLC0415
+
+        lines = str(self).splitlines()
+        page.write(path, "Memory of tensors", of_timeline(self), lines[-1])
+
+    def _repr_html_(self) -> str:
+        from tilewright._report.html.tables import for_notebook  # noqa: PLC0415  (imported on use)
+
+        rows = [
+            (op or "(no op)", f"{total['allocations']:,}", f"{total['bytes'] / 2**20:,.2f}")
+            for op, total in self.by_op().items()
+        ]
+        title = f"memory: {len(self):,} events"
+        columns = ("op", "allocations", "MiB")
+        return for_notebook(title, columns, rows, str(self).splitlines()[-1])
+
     def _spilled_bytes(self) -> list[int]:
         away: set[int] = set()
         spilled, out = 0, []

@@ -74,6 +74,11 @@ class ModelSummary:
             table.add_row(*row)
         return Group(table, self._totals())
 
+    def _repr_html_(self) -> str:
+        from tilewright._report.html.tables import for_notebook  # noqa: PLC0415  (imported on use)
+
+        return for_notebook("summary", _COLUMNS, self._rows(), self._totals())
+
     def __str__(self) -> str:
         from tilewright._report.text import aligned  # noqa: PLC0415  (imported on use)
 

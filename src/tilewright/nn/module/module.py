@@ -367,6 +367,11 @@ class Module(tw._core._ModuleCall, Hooked, ModuleState, Converted):
         """What `repr` calls the module."""
         return type(self).__name__
 
+    def _repr_html_(self) -> str:
+        from tilewright.nn.module.notebook import table  # noqa: PLC0415  (imported on use)
+
+        return table(self)
+
     @reprlib.recursive_repr("...")
     def __repr__(self) -> str:
         lines = [f"({name}): {child!r}" for name, child in held(self, MODULES).items()]
