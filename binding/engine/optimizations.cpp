@@ -51,9 +51,8 @@ void set_off(const std::vector<std::string>& names, bool off) {
 }  // namespace
 
 void bind_optimizations(nb::module_& m) {
-  m.def("_optimization_reasons", [] {
-    return std::vector<std::string>(std::begin(kReasonNames), std::end(kReasonNames));
-  });
+  m.def("_optimization_reasons",
+        [] { return std::vector<std::string>(std::begin(kReasonNames), std::end(kReasonNames)); });
   m.def("_optimization_rows", describe_rows,
         "The rows of the table of optimizations, and whether each is on for this thread.");
   m.def("_enter_optimizations_off", enter_off, "block"_a, "names"_a);
