@@ -76,8 +76,9 @@ bool is_plain() { return modes.plain && !observed_everywhere.load(std::memory_or
   like.update_plain();
   return like.plain && !observed();
 }
-// Also while all threads are observed, but not for an observer of this one, who wants all details.
-bool may_keep_calls() {
+// Whether calls that are not plain may be kept: while all threads are observed, but not for an
+// observer of this one, who wants all details.
+[[gnu::cold, gnu::noinline]] bool may_keep_unusual_calls() {
   const bool in_full = observed_everywhere.load(std::memory_order_relaxed) & kCallsInFull;
   return (modes.plain && !in_full) || (is_plain_but_in_full() && uses(Optimization::call_cache));
 }
@@ -351,13 +352,13 @@ void launch_packed(const OpRecord& op, const OpKernels& kernels, Call& call, con
         seen.op = op.name;
         seen.kernel = known.kernel->name;
         seen.isa = name_of(active_isa());
-        seen.problem = known.text;
+        seen.problem = known.text ? known.text : "";
       });
 }
 
 // Runs a call whose kernel, problem and results are in the call cache: only addresses are bound.
-void launch_known(KnownCall& known, const OpRecord& op, const Operand* in, int inputs,
-                  Tensor* out) {
+template <bool plain> void launch_known(KnownCall& known, const OpRecord& op, const Operand* in,
+                                        int inputs, Tensor* out) {
   Few<void*> addresses(inputs + op.results);
   Access at;
   for (int i = 0; i < inputs; ++i) addresses.data()[i] = in[i].tensor ? at(in[i].tensor) : nullptr;
@@ -368,9 +369,10 @@ void launch_known(KnownCall& known, const OpRecord& op, const Operand* in, int i
     addresses.data()[inputs + i] = at(out[i]);
   }
   known.lowering->bind(known.problem, addresses.data());
-  if (!is_plain()) [[unlikely]]
-    return run_observed(known, op);
-  run_kernel(*known.lowering, *known.kernel, known.problem);
+  if constexpr (plain)
+    run_kernel(*known.lowering, *known.kernel, known.problem);
+  else
+    run_observed(known, op);
 }
 
 // Where the op has a vjp, its node is the only one: the ops of its body are not recorded.
@@ -472,12 +474,18 @@ bool widens_recorded(const OpKernels& kernels, const OpRecord& op, const Operand
   const OpKernels& kernels = kernels_of(op);
   if ((op.flags & kWidensAll) && widens_recorded(kernels, op, in, inputs)) [[unlikely]]
     return run_fallback(op, Inferred(op, in, inputs, attributes), kTooNarrow, in, out);
-  const bool may_keep = kernels.lowering && may_keep_calls();
+  const bool plain = is_plain();
+  const bool may_keep = kernels.lowering && (plain || may_keep_unusual_calls());
   const CallKey key(may_keep, op, in, inputs, attributes);
-  if (KnownCall* const known = find_known(key);
-      known && (!is_observed(kinds_of(EventKind::op)) || known->text)) {
-    launch_known(*known, op, in, inputs, out);
-    return true;
+  if (KnownCall* const known = find_known(key)) {
+    if (plain) [[likely]] {
+      launch_known<true>(*known, op, in, inputs, out);
+      return true;
+    }
+    if (known->text || !is_observed(kinds_of(EventKind::op))) {
+      launch_known<false>(*known, op, in, inputs, out);
+      return true;
+    }
   }
   Inferred inferred(op, in, inputs, attributes);
   if (const Result& view = inferred.results[0]; view.alias >= 0) {
