@@ -1,17 +1,20 @@
 // The stream of events, as dicts by kind.
+#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "binding/tensor/casters.h"
 #include "binding/tensor/interchange.h"
 #include "binding/module.h"
 #include "binding/tensor/tensor_type.h"
 #include "core/memory/events.h"
+#include "core/memory/texts.h"
+#include "core/runtime/launch.h"
 #include "core/runtime/mode_changes.h"
 #include "core/runtime/registry.h"
 
@@ -42,12 +45,13 @@ nb::dict describe(const Event& event) {
   out["ns"] = event.ns;
   out["thread"] = event.thread;
   out["device"] = event.device;
-  out["op"] = event.op;
+  const bool named = event.details && !event.details->name.empty();
+  out["op"] = named ? event.details->name.c_str() : event.op;
   out["module"] = event.module;
   out["source"] = event.source;
   if (event.kind == EventKind::task) {
-    out["task"] = event.task;
-    out["state"] = event.state;
+    out["task"] = event.number;
+    out["state"] = event.kernel;
   } else if (event.kind == EventKind::copy) {
     out["direction"] = event.kernel;
     out["bytes"] = static_cast<std::int64_t>(event.bytes);
@@ -57,24 +61,38 @@ nb::dict describe(const Event& event) {
     out["isa"] = event.isa;
     out["problem"] = event.problem;
     out["flops"] = event.flops;
+    out["backward"] = event.backward;
     nb::list candidates;
-    for (const Candidate& each : event.candidates) candidates.append(describe(each));
+    if (event.details)
+      for (const Candidate& each : event.details->candidates) candidates.append(describe(each));
     out["candidates"] = candidates;
     nb::list optimizations;
     for (const OptimizationRow& row : kOptimizationRows)
-      if (event.optimizations.has(id_of(row))) optimizations.append(row.name);
+      if (event.details && event.details->optimizations.has(id_of(row)))
+        optimizations.append(row.name);
     out["optimizations"] = nb::tuple(optimizations);
     nb::list inner;
-    for (const Kernel* kernel : event.inner)
+    for (const Kernel* kernel : event.details ? event.details->inner : std::vector<const Kernel*>())
       inner.append(std::string(kernel->op) + " " + kernel->name);
     out["inner"] = nb::tuple(inner);
   } else {
     out["bytes"] = static_cast<std::int64_t>(event.bytes);
-    out["block"] = event.block;
+    out["block"] = event.number;
     out["live_bytes"] = event.live_bytes;
-    out["tensor"] = event.tensor;
+    out["tensor"] = event.problem;
   }
   return out;
+}
+
+// What observing an op adds to its time, of `count` that do nothing: the least of them.
+std::int64_t least_observed_ns(int count) {
+  const auto observer = std::make_shared<Observer>(Observer::Options{.alone = true});
+  observe(observer);
+  for (int i = 0; i < count; ++i) run_prepared({}, [] {}, [](Event&) {});
+  stop_observing(observer.get());
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const Event& event : observer->stop()) least = std::min(least, event.ns);
+  return least;
 }
 
 EventKinds read_kinds(const std::vector<std::string>& names) {
@@ -128,32 +146,7 @@ class Observing {
 // Lines of files in here are not the user's.
 std::string package_folder;
 
-// "file:line" where the frame is one of the user's.
-std::string position_of(PyFrameObject* frame) {
-  const nb::object code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
-  const char* file = PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(code.ptr())->co_filename);
-  if (!file || std::string_view(file).starts_with(package_folder)) return "";
-  return file + (":" + std::to_string(PyFrame_GetLineNumber(frame)));
-}
-
-// The innermost line of the running Python program that is not the package's own. Runs no Python
-// code, and lets neither the collector nor signals or other threads in: events are published while
-// locks are held and while memory is being released.
-std::string python_position() {
-  if (!PyGILState_Check()) return "";
-  const bool collected = PyGC_Disable();
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);  // memory is also released while an error is on its way
-  std::string text;
-  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  while (frame && (text = position_of(frame)).empty()) Py_SETREF(frame, PyFrame_GetBack(frame));
-  Py_XDECREF(frame);
-  PyErr_Restore(type, value, trace);
-  if (collected) PyGC_Enable();
-  return text;
-}
-
-// ---- the same for every launch of a GPU ----
+// ---- the user's line, for every event and every launch of a GPU ----
 
 // Texts of places in code, found again by the place: a frame costs 40 ns, a place here a few more.
 struct KnownPosition {
@@ -163,6 +156,15 @@ struct KnownPosition {
 };
 KnownPosition known_positions[1024];
 
+// Code that no place names any more. It goes when nothing else is going on: whatever is told as it
+// goes must not run where events come from, which hold locks.
+std::vector<PyObject*> parted_codes;
+int drop_parted_codes(void*) {
+  const std::vector<PyObject*> parted = std::exchange(parted_codes, {});
+  for (PyObject* const code : parted) Py_DECREF(code);
+  return 0;
+}
+
 int instruction_of(PyFrameObject* frame) {
 #if PY_VERSION_HEX >= 0x030B0000
   return PyFrame_GetLasti(frame);
@@ -171,10 +173,10 @@ int instruction_of(PyFrameObject* frame) {
 #endif
 }
 
-// Texts stay: there are no more than places in the program that ask for ops.
-const char* lasting(std::string text) {
-  static auto* const texts = new std::unordered_set<std::string>;
-  return text.empty() ? "" : texts->insert(std::move(text)).first->c_str();
+const char* text_of(PyFrameObject* frame, PyObject* code) {
+  const char* file = PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(code)->co_filename);
+  if (!file || std::string_view(file).starts_with(package_folder)) return "";
+  return lasting(file + (":" + std::to_string(PyFrame_GetLineNumber(frame))));
 }
 
 const char* line_of(PyFrameObject* frame) {
@@ -187,25 +189,38 @@ const char* line_of(PyFrameObject* frame) {
     Py_DECREF(code);
     return known.text;
   }
-  known.text = lasting(position_of(frame));
-  known.instruction = instruction;
-  Py_XSETREF(known.code, code);
+  if (known.code) {
+    if (parted_codes.empty()) Py_AddPendingCall(drop_parted_codes, nullptr);
+    parted_codes.push_back(known.code);
+  }
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);  // memory is also released while an error is on its way
+  known = {code, instruction, text_of(frame, code)};
+  PyErr_Restore(type, value, trace);
   return known.text;
 }
 
+// The innermost line of the running Python program that is not the package's own. Runs no Python
+// code, and lets neither the collector nor signals or other threads in: events are published while
+// locks are held and while memory is being released.
 const char* python_line() {
   if (!PyGILState_Check()) return "";
+#if PY_VERSION_HEX < 0x030C0000  // later ones collect between two instructions of Python alone
+  const bool collected = PyGC_Disable();
+#endif
   const char* text = "";
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   while (frame && !*(text = line_of(frame))) Py_SETREF(frame, PyFrame_GetBack(frame));
   Py_XDECREF(frame);
+#if PY_VERSION_HEX < 0x030C0000
+  if (collected) PyGC_Enable();
+#endif
   return text;
 }
 
 }  // namespace
 
 void bind_events(nb::module_& m) {
-  source_position = python_position;
   source_line = python_line;
   nb::class_<Observing>(m, "_Observing",
                         "Observes events of some kinds, of the thread that makes it or of all.")
@@ -222,9 +237,12 @@ void bind_events(nb::module_& m) {
       .def_prop_ro("dropped", &Observing::dropped, "Oldest events that did not fit the capacity.")
       .def_prop_ro("began_ns", &Observing::began_ns);
   m.def("_set_package_folder", [](std::string path) { package_folder = std::move(path); });
+  m.def("_least_observed_ns", least_observed_ns, "count"_a,
+        "What observing an op adds to its time, of some that do nothing.");
   m.def("_observed", observed, "Whether anybody observes what this thread does.");
-  m.def("_set_module", set_module, "path"_a,
-        "Names the module whose forward this thread runs; returns the name before.");
+  m.def(
+      "_set_module", [](const std::string& path) { return set_module(lasting(path)); }, "path"_a,
+      "Names the module whose forward this thread runs; returns the name before.");
 }
 
 }  // namespace tw::binding

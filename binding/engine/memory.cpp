@@ -417,6 +417,14 @@ void bind_memory(nb::module_& m) {
   m.def(
       "memory_trim", [] { return pool_trim(); },
       "Gives unused memory back to the system; returns bytes.");
+  m.def(
+      "_set_idle_release",
+      [](double seconds) {
+        const double before = static_cast<double>(idle_release_ns.load()) * 1e-9;
+        idle_release_ns = static_cast<std::int64_t>(seconds * 1e9);
+        return before;
+      },
+      "seconds"_a, "How long large blocks may be unused before they go back; returns what it was.");
   m.def("memory_reset_peaks", pool_reset_peaks, "Starts the peak figures anew.");
   m.def("_set_faults_after", [](std::int64_t points) { faults_after = points; });
   m.def("_faults_left", [] { return faults_after.load(); });

@@ -8,6 +8,7 @@
 
 #include "core/autograd/anomaly.h"
 #include "core/autograd/capture.h"
+#include "core/autograd/origins.h"
 #include "core/autograd/user_function.h"
 #include "core/autograd/gradient_hooks.h"
 #include "core/autograd/planner.h"
@@ -159,6 +160,9 @@ class Walk final : public Waiting {
     const bool door = held_functions && passes_on(&node);
     std::vector<std::uint32_t> versions;  // no handles: what is handed out should be alone
     for (int i = 0; door && i < node.results; ++i) versions.push_back(g[i] ? g[i].version() : 0);
+    std::optional<GradientScope> scope;
+    if (node.origin || observed()) [[unlikely]]
+      scope.emplace(node);
     run_gradient(node, g, grads);
     if (modes.anomaly && !dry_) [[unlikely]]
       refuse_nan(node, grads);

@@ -235,6 +235,7 @@ void CheckpointFrame::run_again() {
   state_ = State::rerunning;
   next_ = next_key_ = 0;
   changed_.clear();
+  const OriginScope own_lines{Origin()};  // the program's, while it runs its function again
   rerun_(inputs);
   if (next_key_ != keys_.size())
     fail_drawn(std::to_string(next_key_) + " times instead of " + std::to_string(keys_.size()));

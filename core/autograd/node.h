@@ -8,6 +8,7 @@
 #include "core/autograd/grad_mode.h"
 #include "core/base/error.h"
 #include "core/base/free_list.h"
+#include "core/memory/events.h"
 #include "core/tensor/tensor.h"
 
 namespace tw {
@@ -54,8 +55,8 @@ class Waiting {
 
 class CustomNode;
 struct Node;
-// Keeps the line of the program that makes the node, in anomaly mode.
-void note_line(Node& node);
+// Keeps where the program makes the node, in anomaly mode or while ops are observed (origins.h).
+void note_origin(Node& node);
 
 // Sequence numbers grow with creation: a consumer's is always larger than its producers', which is
 // all the order the walk needs.
@@ -64,14 +65,14 @@ struct Node : NodeBase {
   std::uint64_t sequence;
   Edge* edges = nullptr;
   int inputs = 0;
-  bool released = false;   // its saved values are gone
-  bool running = false;    // its gradients are being computed
-  std::uint16_t line = 0;  // of the program that made it, where that was noted (anomaly.h)
-  std::uint64_t pass = 0;  // the one that wrote what is pending
+  bool released = false;     // its saved values are gone
+  bool running = false;      // its gradients are being computed
+  std::uint16_t origin = 0;  // where it was made, if that was noted (origins.h)
+  std::uint64_t pass = 0;    // the one that wrote what is pending
 
   explicit Node(const char* op) : op(op), sequence(next_sequence()) {
-    if (!modes.plain) [[unlikely]]
-      note_line(*this);
+    if (!modes.plain || observed_everywhere.load(std::memory_order_relaxed)) [[unlikely]]
+      note_origin(*this);
   }
   bool wants(int input) const { return edges[input].wanted(); }
   // Writes the gradients of the wanted inputs, given those of the results, of which some may be

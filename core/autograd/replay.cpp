@@ -5,6 +5,7 @@
 #include "core/autograd/capture.h"
 #include "core/base/error.h"
 #include "core/base/float_environment.h"
+#include "core/memory/texts.h"
 #include "core/runtime/device.h"
 #include "core/runtime/launch.h"
 
@@ -137,7 +138,7 @@ void Captured::run_call(std::size_t i, const std::vector<char*>& bases) {
         seen.op = call.op->name;
         seen.kernel = call.kernel->name;
         if (!device_) seen.isa = name_of(active_isa());
-        if (call.lowering->describe) seen.problem = call.lowering->describe(problem);
+        if (call.lowering->describe) seen.problem = lasting(call.lowering->describe(problem));
       },
       !changes_what_is_held_);
 }

@@ -19,6 +19,8 @@ enum class ForkOrder : std::uint8_t {
   kernel_registry,
   choices,
   warnings,
+  origins,
+  texts,
   thread_pool
 };
 inline constexpr int kForkPlaces = static_cast<int>(ForkOrder::thread_pool) + 1;

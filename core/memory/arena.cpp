@@ -25,36 +25,36 @@ std::size_t padded(std::size_t bytes) {
 
 // ---- layout ----
 
-struct Event {
+struct Change {
   std::uint32_t tick;
   bool begins;
   std::size_t block;
 };
 
-std::vector<Event> events_of(const ArenaPlan& plan) {
-  std::vector<Event> events;
+std::vector<Change> changes_of(const ArenaPlan& plan) {
+  std::vector<Change> changes;
   for (std::size_t i = 0; i < plan.blocks.size(); ++i) {
-    events.push_back({plan.blocks[i].begin, true, i});
-    events.push_back({plan.blocks[i].end, false, i});
+    changes.push_back({plan.blocks[i].begin, true, i});
+    changes.push_back({plan.blocks[i].end, false, i});
   }
   // Ticks differ, except for blocks that end together behind all others.
-  std::sort(events.begin(), events.end(),
-            [](const Event& a, const Event& b) { return a.tick < b.tick; });
-  return events;
+  std::sort(changes.begin(), changes.end(),
+            [](const Change& a, const Change& b) { return a.tick < b.tick; });
+  return changes;
 }
 
-void add_up(ArenaPlan& plan, const std::vector<Event>& events) {
+void add_up(ArenaPlan& plan, const std::vector<Change>& changes) {
   std::size_t inside = 0, all = 0;
-  for (const Event& event : events) {
-    const PlannedBlock& block = plan.blocks[event.block];
+  for (const Change& change : changes) {
+    const PlannedBlock& block = plan.blocks[change.block];
     const std::size_t bytes = padded(block.bytes);
-    all += event.begins ? bytes : -bytes;
+    all += change.begins ? bytes : -bytes;
     plan.live_bytes = std::max(plan.live_bytes, all);
-    if (event.begins && block.own) ++plan.own_blocks;
+    if (change.begins && block.own) ++plan.own_blocks;
     if (block.own) continue;
-    inside += event.begins ? bytes : -bytes;
+    inside += change.begins ? bytes : -bytes;
     plan.lower_bound_bytes = std::max(plan.lower_bound_bytes, inside);
-    if (event.begins) plan.sum_bytes += bytes;
+    if (change.begins) plan.sum_bytes += bytes;
   }
 }
 
@@ -114,16 +114,16 @@ class FreeRanges {
   std::size_t end_ = 0;
 };
 
-std::size_t lay_out_by_time(const ArenaPlan& plan, const std::vector<Event>& events,
+std::size_t lay_out_by_time(const ArenaPlan& plan, const std::vector<Change>& changes,
                             std::vector<std::size_t>& offsets) {
   FreeRanges ranges;
-  for (const Event& event : events) {
-    const PlannedBlock& block = plan.blocks[event.block];
+  for (const Change& change : changes) {
+    const PlannedBlock& block = plan.blocks[change.block];
     if (block.own) continue;
-    if (event.begins)
-      offsets[event.block] = ranges.take(padded(block.bytes));
+    if (change.begins)
+      offsets[change.block] = ranges.take(padded(block.bytes));
     else
-      ranges.give(offsets[event.block], padded(block.bytes));
+      ranges.give(offsets[change.block], padded(block.bytes));
   }
   return ranges.end();
 }
@@ -166,10 +166,10 @@ std::size_t lay_out_by_size(const ArenaPlan& plan, std::vector<std::size_t>& off
 }  // namespace
 
 void lay_out(ArenaPlan& plan) {
-  const std::vector<Event> events = events_of(plan);
-  add_up(plan, events);
+  const std::vector<Change> changes = changes_of(plan);
+  add_up(plan, changes);
   std::vector<std::size_t> offsets(plan.blocks.size());
-  plan.arena_bytes = lay_out_by_time(plan, events, offsets);
+  plan.arena_bytes = lay_out_by_time(plan, changes, offsets);
   if (plan.arena_bytes > plan.lower_bound_bytes && plan.blocks.size() <= kFewBlocks) {
     std::vector<std::size_t> others(plan.blocks.size());
     const std::size_t bytes = lay_out_by_size(plan, others);

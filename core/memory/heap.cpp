@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/memory/clock.h"
+#include "core/memory/events.h"
 #include "core/memory/pages.h"
 
 namespace tw {
@@ -89,6 +91,7 @@ void Heap::refuse(std::size_t request) const {
 // Gives the cache half of what it may hold, so that neither side of a wave locks for each block.
 void Heap::refill(Cache& cache, int size_class) {
   std::lock_guard lock(mutex);
+  release_idle();
   SizeClass& from = classes_[size_class];
   if (from.blocks.empty() && !from.fresh_blocks) carve(cache, size_class);
   std::uint32_t wanted = (size_classes.limit[size_class] + 1) / 2;
@@ -123,6 +126,7 @@ void Heap::give(Cache& cache, int size_class, std::uint32_t keep) {
 
 void Heap::drain(Cache& cache, int size_class, std::uint32_t keep) {
   std::lock_guard lock(mutex);
+  release_idle();
   give(cache, size_class, keep);
 }
 
@@ -195,18 +199,84 @@ void* Heap::reported(Cache& cache, void* block, [[maybe_unused]] std::size_t byt
   return block;
 }
 
+std::atomic<std::int64_t> idle_release_ns{10'000'000'000};
+
+std::size_t IdleWatch::look(std::size_t free_bytes) {
+  const std::int64_t part = idle_release_ns.load(std::memory_order_relaxed) / (kParts - 1);
+  const std::int64_t now = coarse_now_ns();
+  const std::size_t before = std::exchange(last_free_, free_bytes);
+  const std::int64_t parts = (now - part_began_ns_) / std::max<std::int64_t>(part, 1);
+  if (parts < 1) [[likely]] {
+    least_[0] = std::min(least_[0], free_bytes);
+    return 0;
+  }
+  // In parts that passed without a look, what was free at the last one stayed so.
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(parts, kParts); ++i) {
+    std::copy_backward(least_, least_ + kParts - 1, least_ + kParts);
+    least_[0] = before;
+  }
+  part_began_ns_ = now;
+  least_[0] = std::min(before, free_bytes);
+  return *std::min_element(least_, least_ + kParts);
+}
+
+void IdleWatch::gave_back(std::size_t bytes) {
+  last_free_ -= std::min(bytes, last_free_);
+  for (std::size_t& least : least_) least -= std::min(bytes, least);
+}
+
+// Gives back what nobody has used for a while, the blocks that were released longest ago first.
+void Heap::release_idle() {
+  std::size_t idle = idle_.look(regions_.idle_bytes());
+  if (!idle || is_off_for_all(Optimization::idle_release)) return;
+  while (idle) {
+    bool whole = false;
+    const Regions::Mapping found = regions_.pop_idle(idle, &whole);
+    if (!found.memory) return;
+    const std::size_t paged = found.bytes - found.purged;
+    if (whole)
+      unmap(found.memory, found.bytes);
+    else
+      madvise(found.memory, found.bytes, MADV_DONTNEED);
+    idle -= paged;
+    idle_.gave_back(paged);
+  }
+}
+
+std::vector<Holding> Heap::large_holdings() {
+  std::lock_guard lock(mutex);
+  std::vector<Holding> blocks;
+  regions_.each_live([&](const char* label, std::size_t bytes) {
+    blocks.push_back({.tensor = label, .bytes = static_cast<double>(bytes)});
+  });
+  return blocks;
+}
+
+// Where memory runs out, who holds it is told; no lock is held then.
 void* Heap::allocate_large(Cache& cache, std::size_t request) {
+  try {
+    return take_large(cache, request);
+  } catch (const Error& refused) {
+    const std::vector<Holding> logged = logged_holdings("cpu");
+    throw Error(refused.kind,
+                refused.message + largest_holders(logged.empty() ? large_holdings() : logged));
+  }
+}
+
+void* Heap::take_large(Cache& cache, std::size_t request) {
   std::lock_guard lock(mutex);
   if (request > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) / 2)
     refuse(request);
   const std::size_t bytes = charged_bytes(request);
-  char* memory = regions_.take(bytes);
+  const char* const label = announced_tensor();
+  char* memory = regions_.take(bytes, label);
   if (!memory) {
     map_region(request, bytes);
-    memory = regions_.take(bytes);
+    memory = regions_.take(bytes, label);
     cache.counts.mapped.add(1);
   }
   note_reserved();
+  release_idle();
   move_live(cache, static_cast<std::int64_t>(bytes));
   cache.counts.allocations.add(1);
   unpoison(memory, request);
@@ -221,6 +291,7 @@ void Heap::release_large(Cache& cache, void* block) noexcept {
   cache.counts.releases.add(1);
   if (is_off_for_all(Optimization::block_reuse)) [[unlikely]]
     drop_free_regions();
+  release_idle();
 }
 
 bool Heap::unmap_oldest() {

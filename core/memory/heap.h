@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/memory/holders.h"
 #include "core/memory/pages.h"
 #include "core/memory/pool.h"
 #include "core/memory/regions.h"
@@ -86,6 +87,25 @@ inline constexpr std::int64_t kReportBytes = 1 << 20;
 // What a request of `bytes` takes of a heap: its size class, or whole steps.
 std::size_t charged_bytes(std::size_t bytes);
 
+// For how long a large block may be unused before it goes back to the system; tests set less.
+extern std::atomic<std::int64_t> idle_release_ns;
+
+// How many bytes were free, at the least, during the last while: those nobody has used since.
+class IdleWatch {
+ public:
+  // To be called after a block was taken and now and then: `free_bytes` are free. Returns those
+  // that were free all along; most calls only look at a clock, and return 0.
+  std::size_t look(std::size_t free_bytes);
+  // Of these, so many went back to the system.
+  void gave_back(std::size_t bytes);
+
+ private:
+  static constexpr int kParts = 5;  // four make the while, one has just begun
+  std::int64_t part_began_ns_ = 0;
+  std::size_t last_free_ = 0;
+  std::size_t least_[kParts] = {};  // in each part, the newest first
+};
+
 class Heap {
  public:
   // `limit`: reserved memory is kept below it where nothing live stands against that.
@@ -148,6 +168,9 @@ class Heap {
   void release_drained(Cache& cache, void* block, std::size_t bytes) noexcept;
   void* reported(Cache& cache, void* block, std::size_t bytes);
   void* allocate_large(Cache& cache, std::size_t bytes);
+  void* take_large(Cache& cache, std::size_t bytes);
+  std::vector<Holding> large_holdings();
+  void release_idle();
   void release_large(Cache& cache, void* block) noexcept;
   void drain(Cache& cache, int size_class, std::uint32_t keep);
   void report(Cache& cache);
@@ -181,6 +204,7 @@ class Heap {
   const std::int64_t limit_;
   std::int64_t live_ = 0, peak_live_ = 0, highest_live_ = 0;
   std::int64_t mapped_ = 0, peak_reserved_ = 0;
+  IdleWatch idle_;
 };
 
 }  // namespace tw

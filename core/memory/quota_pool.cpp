@@ -20,6 +20,8 @@ struct QuotaPool::Managed : Block, LedgerEntry {
   bool dropped = false;    // released in flight: who copies it puts it away
   Managed *left_before = nullptr, *left_after = nullptr;  // neighbours among the spilled
   Managed* next_spare = nullptr;
+  Managed *live_before = nullptr, *live_after = nullptr;
+  const char* tensor = "";  // that it is for, where that was announced
 
   std::size_t asked() const { return Block::bytes; }
   PoolMemory::Piece piece() const { return {data, inner}; }
@@ -78,9 +80,7 @@ constexpr std::int64_t kAheadPart = 8;
 thread_local bool runs_prefetch = false;
 
 // Where the program is, for events that are told when the frontend's lock is free.
-std::string position_for_events() {
-  return logs_memory() && source_position ? source_position() : std::string();
-}
+const char* position_for_events() { return logs_memory() && source_line ? source_line() : ""; }
 
 // Pools of this process, so that a fork finds their locks free.
 struct Pools {
@@ -207,6 +207,8 @@ void QuotaPool::put_away(Managed& block) {
   if (block.copy.tier) drop_copy(block);
   step(block, Residence::nowhere);
   block.dropped = false;
+  (block.live_before ? block.live_before->live_after : first_live_) = block.live_after;
+  if (block.live_after) block.live_after->live_before = block.live_before;
   block.next_spare = std::exchange(spare_, &block);
 }
 
@@ -239,9 +241,33 @@ void QuotaPool::wait_for(Lock& lock, const Managed* block) {
 
 // ---- allocation ----
 
+// Where the quota does not suffice, who holds it is told; no lock is held then.
 Block* QuotaPool::allocate(std::size_t bytes) {
+  try {
+    return take(bytes);
+  } catch (const Error& refused) {
+    if (refused.kind != ErrorKind::memory) throw;
+    throw Error(refused.kind, refused.message + largest_holders(holdings()));
+  }
+}
+
+std::vector<Holding> QuotaPool::holdings() {
+  const Lock lock(mutex_);
+  std::vector<Holding> found;
+  for (const Managed* block = first_live_; block; block = block->live_after) {
+    if (block->residence == Residence::away) continue;
+    Holding holding = logged_holding(static_cast<const Block*>(block));
+    if (!*holding.tensor) holding.tensor = block->tensor;
+    holding.bytes = static_cast<double>(block->charged());
+    found.push_back(holding);
+  }
+  return found;
+}
+
+Block* QuotaPool::take(std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()) / 2)
     fail(ErrorKind::memory, "pool: cannot allocate ", bytes, " bytes");
+  const char* const tensor = announced_tensor();
   const std::int64_t charged = memory_->charged(bytes);
   if (!pressure_.empty()) [[unlikely]]
     tell_pressure(charged);
@@ -258,6 +284,11 @@ Block* QuotaPool::allocate(std::size_t bytes) {
   block->source = this;
   block->Block::bytes = bytes;
   static_cast<LedgerEntry&>(*block) = {charged};
+  block->tensor = tensor;
+  block->live_before = nullptr;
+  block->live_after = first_live_;
+  if (first_live_) first_live_->live_before = block;
+  first_live_ = block;
   step(*block, Residence::resident);
   ledger_->add(*block);
   if (live_blocks_++ == 0) self_ = shared_from_this();
@@ -380,7 +411,7 @@ bool QuotaPool::leave(Lock& lock, Managed& block) {
   return true;
 }
 
-void QuotaPool::leave_memory(Managed& block, const std::string& source) {
+void QuotaPool::leave_memory(Managed& block, const char* source) {
   memory_->leave(block.piece());
   memory_->release(block.take_piece(), block.asked());
   step(block, Residence::away);
@@ -392,7 +423,7 @@ void QuotaPool::leave_memory(Managed& block, const std::string& source) {
 // meanwhile. Where the copy fails, it stays as it is.
 void QuotaPool::copy_out(Lock& lock, Managed& block, Residence then) {
   step(block, Residence::leaving);
-  const std::string source = position_for_events();
+  const char* const source = position_for_events();
   std::exception_ptr failure;
   lock.unlock();
   {
@@ -484,7 +515,7 @@ void QuotaPool::copy_ahead(Lock& lock, Managed& made) {
 // Of a block that is away, where there is room.
 void QuotaPool::fetch(Lock& lock, Managed& block) {
   begin_arrival(block);
-  const std::string source = position_for_events();
+  const char* const source = position_for_events();
   std::exception_ptr failure;
   lock.unlock();
   {
@@ -522,7 +553,7 @@ void QuotaPool::read_copy(const Managed& block) {
 
 // Blocks come back in the order they left (data, epoch after epoch) or the other way round (a
 // backward pass). A block that came as expected says that the stream goes on.
-void QuotaPool::end_arrival(Managed& block, bool came, const std::string& source) {
+void QuotaPool::end_arrival(Managed& block, bool came, const char* source) {
   if (block.dropped) return put_away(block);
   if (!came) {
     memory_->release(block.take_piece(), block.asked());
@@ -616,7 +647,7 @@ std::int64_t QuotaPool::spill_all() {
 
 // ---- what others see of a block ----
 
-void QuotaPool::note(EventKind kind, const Managed& block, const std::string& source) const {
+void QuotaPool::note(EventKind kind, const Managed& block, const char* source) const {
   if (logs_memory())
     note_memory(kind, static_cast<const Block*>(&block), block.asked(), memory_->device_name(),
                 source);

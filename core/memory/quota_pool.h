@@ -91,13 +91,15 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   void put_away(Managed& block);
   bool make_room(Lock& lock, std::int64_t bytes);
   bool leave(Lock& lock, Managed& block);
-  void leave_memory(Managed& block, const std::string& source);
+  Block* take(std::size_t bytes);
+  std::vector<Holding> holdings();
+  void leave_memory(Managed& block, const char* source);
   void copy_out(Lock& lock, Managed& block, Residence then);
   void copy_ahead(Lock& lock, Managed& made);
   void bring_back(Lock& lock, Managed& block);
   void fetch(Lock& lock, Managed& block);
   void begin_arrival(Managed& block);
-  void end_arrival(Managed& block, bool came, const std::string& source);
+  void end_arrival(Managed& block, bool came, const char* source);
   void wait_for(Lock& lock, const Managed* block);
   void drop_copy(Managed& block);
   void remove_outdated(Lock& lock);
@@ -105,7 +107,7 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   void give_up_prefetch();
   void enlist(Managed& block);
   void delist(Managed& block);
-  void note(EventKind kind, const Managed& block, const std::string& source) const;
+  void note(EventKind kind, const Managed& block, const char* source) const;
   // Called without the lock.
   Copy write_copy(const Managed& block);
   void read_copy(const Managed& block);
@@ -123,7 +125,8 @@ class QuotaPool final : public BlockSource, public std::enable_shared_from_this<
   const std::unique_ptr<Ledger> ledger_;
   std::shared_ptr<SpillTier> tier_;
   bool makes_tier_ = false;
-  Managed* spare_ = nullptr;                                    // recycled
+  Managed* spare_ = nullptr;  // recycled
+  Managed* first_live_ = nullptr;
   Managed *first_spilled_ = nullptr, *last_spilled_ = nullptr;  // in the order they left
   std::vector<Managed*> in_flight_;                             // each pinned by who copies it
   std::vector<Managed*> awaited_;  // pinned by threads that wait for them, one each

@@ -48,7 +48,7 @@ void Regions::split(Range* range, std::size_t bytes) {
   insert(added, std::move(node));
 }
 
-char* Regions::take(std::size_t bytes) {
+char* Regions::take(std::size_t bytes, const char* label) {
   auto found = free_.lower_bound(Entry{bytes, 0, nullptr});
   if (found == free_.end()) return nullptr;
   found = std::prev(free_.upper_bound(Entry{found->bytes, UINT64_MAX, nullptr}));
@@ -64,6 +64,7 @@ char* Regions::take(std::size_t bytes) {
   }
   purged_bytes_ -= range->purged;
   range->purged = 0;
+  range->label = label;
   return range->memory;
 }
 
@@ -99,8 +100,26 @@ Regions::Mapping Regions::pop_oldest() {
   const Entry* oldest = nullptr;
   for (const Entry& entry : free_)
     if (entry.range->whole() && (!oldest || entry.released < oldest->released)) oldest = &entry;
+  return oldest ? forget(oldest->range) : Mapping();
+}
+
+Regions::Mapping Regions::pop_idle(std::size_t bytes, bool* whole) {
+  const Entry* oldest = nullptr;
+  for (const Entry& entry : free_) {
+    const std::size_t paged = entry.bytes - entry.range->purged;
+    if (paged && paged <= bytes && (!oldest || entry.released < oldest->released)) oldest = &entry;
+  }
   if (!oldest) return {};
-  Range* range = oldest->range;
+  Range* const range = oldest->range;
+  *whole = range->whole();
+  if (*whole) return forget(range);
+  const Mapping mapping{range->memory, range->bytes, range->purged};
+  purged_bytes_ += range->bytes - range->purged;
+  range->purged = range->bytes;
+  return mapping;
+}
+
+Regions::Mapping Regions::forget(Range* range) {
   const Mapping mapping{range->memory, range->bytes, range->purged};
   purged_bytes_ -= range->purged;
   remove(range);

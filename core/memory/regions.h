@@ -13,7 +13,15 @@ class Regions {
  public:
   // Cuts `bytes` from the smallest free range that has them, of equals from the one released last,
   // the warmest in cache; null where none has.
-  char* take(std::size_t bytes);
+  // `label`: what the block is for, as text that stays.
+  char* take(std::size_t bytes, const char* label = "");
+  // Calls visit(label, bytes) for each live range.
+  template <class F> void each_live(F&& visit) const {
+    for (const auto& [memory, range] : ranges_)
+      if (!range->free) visit(range->label, range->bytes);
+  }
+  // Free bytes that the system has given and not got back.
+  std::size_t idle_bytes() const { return free_bytes_ - purged_bytes_; }
   // Adds a fresh mapping as one free range.
   void add(char* memory, std::size_t bytes);
   // `memory` came from take(); returns its bytes.
@@ -29,6 +37,10 @@ class Regions {
   };
   // Forgets the wholly free region that was released longest ago, for its owner to unmap.
   Mapping pop_oldest();
+  // The free range that was released longest ago, of those with pages that no more than `bytes`
+  // have: forgotten where it is a whole region, for its owner to unmap; else its pages count as
+  // given back, which its owner must do.
+  Mapping pop_idle(std::size_t bytes, bool* whole);
   // Calls give_back(memory, bytes) for each free range that lies between live ones.
   template <class F> void purge(F&& give_back) {
     for (const Entry& entry : free_) {
@@ -55,6 +67,7 @@ class Regions {
     char* memory;
     std::size_t bytes;
     std::size_t purged = 0;
+    const char* label = "";                     // of a live one
     Range *before = nullptr, *after = nullptr;  // neighbours in the region
     bool free = true;
     Free::iterator entry;   // where free
@@ -64,6 +77,7 @@ class Regions {
 
   void insert(Range* range, Free::node_type node) noexcept;
   Free::node_type remove(Range* range) noexcept;
+  Mapping forget(Range* range);
   void absorb_next(Range* range) noexcept;
   void split(Range* range, std::size_t bytes);
 

@@ -8,6 +8,7 @@
 
 #include "core/base/fork.h"
 #include "core/memory/events.h"
+#include "core/runtime/launch.h"
 #include "core/runtime/registry.h"
 
 namespace tw {
@@ -71,6 +72,15 @@ void note_use(Optimization row) {
 void note_use(const Kernel& inner) {
   if (observed() && std::find(used.inner.begin(), used.inner.end(), &inner) == used.inner.end())
     used.inner.push_back(&inner);
+}
+
+void add_used(Event& event) {
+  const Used seen = std::exchange(used, {});
+  if (seen.rows.empty() && seen.inner.empty()) return;
+  EventDetails details = event.details ? *event.details : EventDetails();
+  details.optimizations = seen.rows;
+  details.inner = seen.inner;
+  event.details = std::make_shared<EventDetails>(std::move(details));
 }
 
 const Choice* interned(const Choice& choice) {

@@ -21,6 +21,9 @@ inline bool is_long(const Estimate& work) {
   return work.bytes > thresholds::kLongCallBytes || work.flops > thresholds::kLongCallFlops;
 }
 
+// Moves what was used into an event.
+void add_used(Event& event);
+
 // Runs `run()` as the computation of one op. `describe(event)` fills in the event's texts and is
 // called only while ops are observed. A signal's handler may end what `makes_results` alone,
 // without changing anything that is held.
@@ -42,14 +45,14 @@ template <class Run, class Describe> inline void run_prepared(const Estimate& es
   event.flops = estimate.flops;
   event.bytes = estimate.bytes;
   describe(event);
+  locate(event);
   active_device().synchronize(active_device());  // what ran before is not this op's time
   event.start_ns = now_ns();
   launch();
   active_device().synchronize(active_device());
   event.ns = now_ns() - event.start_ns;
-  const Used seen = std::exchange(used, {});
-  event.optimizations = seen.rows;
-  event.inner = seen.inner;
+  if (!modes.plain) [[unlikely]]
+    add_used(event);
   publish(event);
 }
 

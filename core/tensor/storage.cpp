@@ -48,10 +48,10 @@ Ref<Storage> allocate_on(const Device* device, std::size_t bytes) {
 
 [[gnu::noinline, gnu::cold]] void log_event(EventKind kind, const Storage* storage) {
   const void* id = storage->block ? static_cast<const void*>(storage->block) : storage;
-  std::string text =
+  const Purpose purpose =
       note_memory(kind, id, storage->bytes, storage->device ? storage->device->name : "cpu");
   if (kind == EventKind::allocate && storage->block)
-    storage->block->source->describe(*storage->block, std::move(text));
+    storage->block->source->describe(*storage->block, purpose.text());
 }
 
 // Where a source is in force, or a device, or storages are observed.

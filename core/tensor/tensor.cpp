@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/free_list.h"
 #include "core/memory/events.h"
+#include "core/memory/texts.h"
 #include "core/runtime/device.h"
 
 namespace tw {
@@ -21,8 +22,15 @@ bool is_contiguous(const Shape& shape, const Strides& strides) {
   return true;
 }
 
+// Blocks of more are told one by one where memory runs out.
+constexpr std::int64_t kLeastToldBytes = 1 << 20;
+
 [[gnu::noinline, gnu::cold]] void announce(const Shape& shape, DType dtype) {
-  announce_tensor(std::string(name_of(dtype)) + " " + to_string(shape));
+  TextKey key;
+  key.add(static_cast<std::uint64_t>(dtype));
+  key.add_extents(shape);
+  announce_tensor(
+      text_of(key, [&] { return std::string(name_of(dtype)) + " " + to_string(shape); }));
 }
 
 template <class... Fields> [[gnu::always_inline]] inline Tensor with_header(Fields&&... fields) {
@@ -42,7 +50,7 @@ template <class... Fields> [[gnu::always_inline]] inline Tensor with_header(Fiel
 [[gnu::always_inline]] inline Ref<Storage> memory_for(DimsView shape, std::int64_t count,
                                                       DType dtype) {
   const std::int64_t bytes = bytes_of(shape, count, dtype, ErrorKind::memory);
-  if (logs_memory()) [[unlikely]]
+  if (logs_memory() || bytes > kLeastToldBytes) [[unlikely]]
     announce(Shape(shape), dtype);
   return Storage::allocate(static_cast<std::size_t>(bytes));
 }

@@ -90,7 +90,7 @@ void compute_under_own_modes(int thread, int rounds) {
     CHECK_EQ(forced_kernel("matmul"), rung);
     CHECK(leave_modes(&block));
     stop_observing(observer.get());
-    const std::deque<Event> seen = observer->stop();
+    const std::vector<Event> seen = observer->stop();
     CHECK_EQ(seen.size(), 3u);
     for (const Event& each : seen) CHECK_EQ(each.isa, name_of(isa));
     CHECK_EQ(seen[0].kernel, rung);

@@ -133,9 +133,9 @@ TW_TEST(cross_entropy_forward_and_backward) {
                       ignored ? 0 : g * (std::exp(row[j] - want.lse) - (j == targets[i]))));
       }
       targets[3] = classes;
-      CHECK_THROWS(index, check_targets(p), "out of range");
+      CHECK_THROWS(ErrorKind::index, check_targets(p), "out of range");
       targets[3] = 0, targets[1] = -1;
-      CHECK_THROWS(index, check_targets(p), "out of range");
+      CHECK_THROWS(ErrorKind::index, check_targets(p), "out of range");
     }
   });
 }

@@ -13,6 +13,7 @@ import pytest
 
 import tilewright as tw
 from tilewright import _core
+from tilewright._inspect import steps
 from tilewright.cli import main
 
 PROGRAM = """
@@ -127,6 +128,62 @@ class TestEvents:
         with tw.profile() as planned:
             y.backward(plan=True)
         assert len(planned.ops) <= len(eager.ops) + 3  # adding to the gradient that is there
+
+    def test_gradients_carry_line_and_module_of_their_op(self):
+        class Model(tw.nn.Module):
+            def forward(self, x):
+                return tw.exp(x)  # whose gradient is one op
+
+        x = tw.ones((3,), requires_grad=True)
+        with tw.profile() as report:
+            y = Model()(x).sum()
+            y.backward()
+        (gradient,) = (op for op in report.ops if op["op"].startswith("exp_backward"))
+        assert gradient["backward"]
+        assert gradient["module"] == "Model"
+        line = line_of("return tw.exp(x)  # whose gradient is one op")
+        assert gradient["source"] == f"{__file__}:{line}"
+        assert not any(op["backward"] for op in report.ops if op["op"] in ("exp", "sum"))
+        assert all(op["source"] for op in report.ops)
+
+    def test_gradients_of_functions_carry_their_own_lines(self):
+        class Double(tw.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                return tw.square(g)  # in a function's own backward
+
+        x = tw.ones((3,), requires_grad=True)
+        with tw.profile() as report:
+            Double.apply(x).sum().backward()
+        (own,) = (op for op in report.ops if op["op"] == "square")
+        line = line_of("return tw.square(g)  # in a function's own backward")
+        assert own["source"] == f"{__file__}:{line}"
+        assert own["backward"]
+
+    def test_gradients_of_ops_that_were_not_observed_have_no_module(self):
+        x = tw.ones((3,), requires_grad=True)
+        y = tw.exp(x).sum()
+        with tw.profile() as report:
+            y.backward()
+        assert {op["module"] for op in report.ops} == {""}
+        assert {op["source"].rpartition(":")[0] for op in report.ops} == {__file__}
+
+    def test_repeated_calls_tell_the_same_as_the_first(self):
+        x = tw.ones((4, 4))
+        tw.exp(x)  # kept while nobody observed
+        with tw.profile() as report:
+            for _ in range(4):
+                tw.exp(x)
+                x @ x
+        told = ("kernel", "isa", "problem", "flops", "bytes", "device", "module")
+        for op in ("exp", "matmul"):
+            same = {tuple(event[key] for key in told) for event in report.ops if event["op"] == op}
+            assert len(same) == 1
+        assert report.ops[0]["problem"] == "float32 (4, 4)"
 
     def test_a_module_that_raises_ends_its_path(self):
         layer = tw.nn.Linear(3, 3)
@@ -323,6 +380,69 @@ class TestSums:
         assert len(report.events) == 2
         assert report.dropped == 3
         assert "the oldest 3 events" in str(report)
+
+
+class TestSteps:
+    def train(self, steps, step=None, others=()):
+        w = tw.ones((4,), requires_grad=True)
+        optimizer = tw.optim.SGD([w], lr=0.1)
+        with tw.profile(step=optimizer if step else None) as report:
+            for _ in range(steps):
+                (w * w).sum().backward()
+                optimizer.step()
+                for other in others:
+                    other.step()
+        return report
+
+    def test_end_with_the_optimizer_s(self):
+        report = self.train(5)
+        assert len(report.steps) == 5
+        assert sum(step.ops for step in report.steps) == len(report.ops)
+        assert len({step.ops for step in report.steps[1:]}) == 1
+        starts = [step.start_ns for step in report.steps]
+        assert starts[0] == 0
+        assert starts[1:] == [step.start_ns + step.ns for step in report.steps[:-1]]
+        assert all(0 < step.kernels_ns <= step.ns for step in report.steps)
+        assert str(report).splitlines()[1].startswith("5 steps: median ")
+        assert len(report.as_dict()["steps"]) == 5
+
+    def test_of_several_optimizers_those_of_one(self):
+        other = tw.optim.SGD([tw.ones((2,), requires_grad=True)], lr=0.1)
+        assert len(self.train(3, others=(other,)).steps) == 3
+        assert len(self.train(3, step=True, others=(other, other)).steps) == 3
+
+    def test_marked_by_hand(self):
+        with tw.profile() as report:
+            for _ in range(4):
+                tw.exp(tw.ones((3,)))
+                report.mark_step()
+        assert [step.ops for step in report.steps] == [2] * 4
+        with pytest.raises(tw.StateError, match="within the block"):
+            report.mark_step()
+        with pytest.raises(TypeError, match="step is an optimizer"):
+            tw.profile(step="adam")
+        assert tw.profile().steps == []
+
+    def test_the_first_are_told_apart(self):
+        ends = [90, 110, 120, 130, 141, 150]
+        found = steps.split(ends, [{"start_ns": 95, "ns": 4}, {"start_ns": 149, "ns": 5}])
+        assert [step.warms_up for step in found] == [True, True, False, False, False, False]
+        assert [step.kernels_ns for step in found] == [0, 4, 0, 0, 0, 5]
+        text = steps.text(found)
+        assert text.startswith("6 steps: median 10 ns, p95 11 ns, 12% of it in kernels")
+        assert text.endswith("which warm up: 90 ns, 20 ns")
+
+
+class TestCost:
+    def test_is_told_and_subtracted(self):
+        x = tw.ones((1,))
+        with tw.profile() as report:
+            for _ in range(1000):
+                tw.exp(x)
+        assert 0 < report.observing.inside_ns < report.observing.event_ns * 3
+        assert "for observing" in report.summary
+        assert all(op["ns"] >= 0 for op in report.ops)
+        assert report.as_dict()["observing"]["event_ns"] == report.observing.event_ns
 
 
 class TestFiles:

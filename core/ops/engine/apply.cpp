@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/float_environment.h"
 #include "core/base/thresholds.h"
+#include "core/memory/texts.h"
 #include "core/ops/engine/call_cache.h"
 #include "core/ops/copy/copy.h"
 #include "core/ops/shape/view.h"
@@ -75,8 +76,11 @@ bool is_plain() { return modes.plain && !observed_everywhere.load(std::memory_or
   like.update_plain();
   return like.plain && !observed();
 }
-bool may_keep_calls() {
-  return is_plain() || (is_plain_but_in_full() && uses(Optimization::call_cache));
+// Whether calls that are not plain may be kept: while all threads are observed, but not for an
+// observer of this one, who wants all details.
+[[gnu::cold, gnu::noinline]] bool may_keep_unusual_calls() {
+  const bool in_full = observed_everywhere.load(std::memory_order_relaxed) & kCallsInFull;
+  return (modes.plain && !in_full) || (is_plain_but_in_full() && uses(Optimization::call_cache));
 }
 
 // What dispatch asks of operands: the marks of all of them in one number.
@@ -89,7 +93,7 @@ class DispatchFlags {
   // Whether a mode, a listener or a device scope is in force that only the slow path knows, or the
   // operands are not where this thread makes new tensors.
   bool needs_slow_path() const { return !is_plain() || (marks_ & kElsewhere); }
-  bool elsewhere() const { return marks_ & kElsewhere; }
+  bool is_elsewhere() const { return marks_ & kElsewhere; }
   // Some may take part in the graph: of views more must be asked.
   bool in_graph() const { return marks_ & (kRequiresGrad | kViews); }
   bool has_views() const { return marks_ & kViews; }
@@ -138,13 +142,29 @@ void apply_converted(const OpRecord& op, const char* why, const Operand* in, int
   fail(ErrorKind::type, op.name, ": ", why);
 }
 
-std::string problem_text(const Call& call) {
-  const Meta& y = call.out[0];
-  const Meta& x = call.inputs ? call.in[0] : y;
+std::string problem_text(const Meta& x, const Meta& y) {
   std::string text = std::string(name_of(x.dtype)) + " " + to_string(*x.shape);
   if (x.dtype != y.dtype) text += std::string(" to ") + name_of(y.dtype);
   if (!(*x.shape == *y.shape)) text += " to " + to_string(*y.shape);
   return text;
+}
+
+// For observers: made anew for problems that this thread has not seen of late. `problem` has no
+// addresses yet.
+[[gnu::cold, gnu::noinline]] const char* problem_text(const Lowering& lowering, const Call& call,
+                                                      const char* problem, std::uint32_t bytes) {
+  const Meta& y = call.out[0];
+  const Meta& x = call.inputs ? call.in[0] : y;
+  TextKey key;
+  if (lowering.describe) {
+    key.add(&lowering);
+    key.add_bytes(problem, bytes);
+    return text_of(key, [&] { return lowering.describe(problem); });
+  }
+  key.add(static_cast<std::uint64_t>(x.dtype) << 8 | static_cast<std::uint64_t>(y.dtype));
+  key.add_extents(*x.shape);
+  key.add_extents(*y.shape);
+  return text_of(key, [&] { return problem_text(x, y); });
 }
 
 Estimate estimate_of(const OpRecord& op, const Call& call) {
@@ -204,8 +224,14 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
   lowering.set_up(call, problem);
   const Kernel& kernel =
       lowering.choose ? lowering.choose(problem) : choose_kernel(kernels.solver, problem);
+  KnownCall* known = nullptr;
   if (key && (is_small(call) || !is_long(estimate_of(op, call))))
-    keep_known(*key, lowering, kernel, problem, problem_bytes(lowering, call), call);
+    known = keep_known(*key, lowering, kernel, problem, problem_bytes(lowering, call), call);
+  const char* text = "";
+  if (is_observed(kinds_of(EventKind::op))) [[unlikely]] {
+    text = problem_text(lowering, call, problem, problem_bytes(lowering, call));
+    if (known) known->text = text, known->estimate = estimate_of(op, call);
+  }
   Access at;
   for (int i = 0; i < call.inputs; ++i) {
     if (!call.in[i].number) addresses.data()[i] = at(in[i].tensor);
@@ -232,9 +258,10 @@ void launch_call(const OpRecord& op, const OpKernels& kernels, const Call& call,
         seen.op = op.name;
         seen.kernel = kernel.name;
         if (kernels.set == KernelSet::cpu) seen.isa = name_of(active_isa());
-        seen.problem = lowering.describe ? lowering.describe(problem) : problem_text(call);
+        seen.problem = text;
         if (modes.observers && has_choice(kernels.solver))  // explain's, not profiles'
-          seen.candidates = candidates(kernels.solver, problem);
+          seen.details = std::make_shared<EventDetails>(
+              EventDetails{.candidates = candidates(kernels.solver, problem)});
       },
       makes_results && is_long(prepared.estimate) && !writes_to_operands(op));
 }
@@ -318,9 +345,20 @@ void launch_packed(const OpRecord& op, const OpKernels& kernels, Call& call, con
   launch_call(op, kernels, call, packed.operands.data(), makes_results, nullptr, out);
 }
 
+[[gnu::cold, gnu::noinline]] void run_observed(KnownCall& known, const OpRecord& op) {
+  run_prepared(
+      known.estimate, [&] { run_kernel(*known.lowering, *known.kernel, known.problem); },
+      [&](Event& seen) {
+        seen.op = op.name;
+        seen.kernel = known.kernel->name;
+        seen.isa = name_of(active_isa());
+        seen.problem = known.text ? known.text : "";
+      });
+}
+
 // Runs a call whose kernel, problem and results are in the call cache: only addresses are bound.
-void launch_known(KnownCall& known, const OpRecord& op, const Operand* in, int inputs,
-                  Tensor* out) {
+template <bool plain> void launch_known(KnownCall& known, const OpRecord& op, const Operand* in,
+                                        int inputs, Tensor* out) {
   Few<void*> addresses(inputs + op.results);
   Access at;
   for (int i = 0; i < inputs; ++i) addresses.data()[i] = in[i].tensor ? at(in[i].tensor) : nullptr;
@@ -331,7 +369,10 @@ void launch_known(KnownCall& known, const OpRecord& op, const Operand* in, int i
     addresses.data()[inputs + i] = at(out[i]);
   }
   known.lowering->bind(known.problem, addresses.data());
-  run_kernel(*known.lowering, *known.kernel, known.problem);
+  if constexpr (plain)
+    run_kernel(*known.lowering, *known.kernel, known.problem);
+  else
+    run_observed(known, op);
 }
 
 // Where the op has a vjp, its node is the only one: the ops of its body are not recorded.
@@ -433,11 +474,18 @@ bool widens_recorded(const OpKernels& kernels, const OpRecord& op, const Operand
   const OpKernels& kernels = kernels_of(op);
   if ((op.flags & kWidensAll) && widens_recorded(kernels, op, in, inputs)) [[unlikely]]
     return run_fallback(op, Inferred(op, in, inputs, attributes), kTooNarrow, in, out);
-  const bool may_keep = kernels.lowering && may_keep_calls();
+  const bool plain = is_plain();
+  const bool may_keep = kernels.lowering && (plain || may_keep_unusual_calls());
   const CallKey key(may_keep, op, in, inputs, attributes);
   if (KnownCall* const known = find_known(key)) {
-    launch_known(*known, op, in, inputs, out);
-    return true;
+    if (plain) [[likely]] {
+      launch_known<true>(*known, op, in, inputs, out);
+      return true;
+    }
+    if (known->text || !is_observed(kinds_of(EventKind::op))) {
+      launch_known<false>(*known, op, in, inputs, out);
+      return true;
+    }
   }
   Inferred inferred(op, in, inputs, attributes);
   if (const Result& view = inferred.results[0]; view.alias >= 0) {
@@ -535,7 +583,7 @@ template <class F>
 [[gnu::noinline]] void as_scoped_op(const OpRecord& op, const Operand* in, int inputs, F f) {
   const OpScope scope(op.name);
   const DeviceGuard device(device_of(op, in, inputs));
-  if (active_device().fails_late) scope.note_line();
+  if (active_device().fails_late || modes.anomaly || observed()) scope.note_line();
   f();
 }
 template <class F> void as_op(const OpRecord& op, const Operand* in, int inputs, F f) {
@@ -550,9 +598,9 @@ bool may_take_shortcut() {
 
 [[gnu::noinline]] void apply_slow_path(const OpRecord& op, const Operand* in, int inputs,
                                        Attributes attributes, Tensor* out) {
-  used = {};
   const DispatchFlags flags(in, inputs);
-  if (!flags.elsewhere() && is_plain_but_in_full() && may_take_shortcut())
+  if (!modes.plain) used = {};
+  if (!flags.is_elsewhere() && is_plain_but_in_full() && may_take_shortcut())
     return apply_here<run_quickly>(op, in, inputs, attributes, out, flags);
   as_scoped_op(op, in, inputs, [&] {
     if (modes.autocast && op.autocast != Autocast::as_given)

@@ -83,11 +83,11 @@ KnownCall* find_known(const CallKey& key) {
   return known && known->key == key ? known : nullptr;
 }
 
-void keep_known(const CallKey& key, const Lowering& lowering, const Kernel& kernel,
-                const void* problem, std::uint32_t problem_bytes, const Call& call) {
-  if (problem_bytes > kMaxProblemBytes || MidCall::any()) return;
+KnownCall* keep_known(const CallKey& key, const Lowering& lowering, const Kernel& kernel,
+                      const void* problem, std::uint32_t problem_bytes, const Call& call) {
+  if (problem_bytes > kMaxProblemBytes || MidCall::any()) return nullptr;
   KnownCall*& place = place_of(key);
-  if (!place) place = new KnownCall{key, nullptr, nullptr, {}, {}};
+  if (!place) place = new KnownCall{key, nullptr, nullptr, {}, {}, nullptr, {}};
   place->key = key;
   place->lowering = &lowering;
   place->kernel = &kernel;
@@ -96,6 +96,8 @@ void keep_known(const CallKey& key, const Lowering& lowering, const Kernel& kern
     const Meta& y = call.out[i];
     place->results[i] = {*y.shape, *y.strides, y.count, y.dtype, y.contiguous};
   }
+  place->text = nullptr;
+  return place;
 }
 
 }  // namespace tw

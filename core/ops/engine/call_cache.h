@@ -46,12 +46,16 @@ struct KnownCall {
   const Kernel* kernel;
   Made results[kMaxResults];
   alignas(16) char problem[kMaxProblemBytes];
+  // For observers; null where the call was kept while nobody observed.
+  const char* text = nullptr;
+  Estimate estimate = {};
 };
 
 // Null where the call is not among them, or has no key.
 KnownCall* find_known(const CallKey& key);
-// Takes the place of another one, which no thread may be in the middle of.
-void keep_known(const CallKey& key, const Lowering& lowering, const Kernel& kernel,
-                const void* problem, std::uint32_t problem_bytes, const Call& call);
+// Takes the place of another one, which no thread may be in the middle of. Null where it is not
+// kept.
+KnownCall* keep_known(const CallKey& key, const Lowering& lowering, const Kernel& kernel,
+                      const void* problem, std::uint32_t problem_bytes, const Call& call);
 
 }  // namespace tw

@@ -108,9 +108,9 @@ template <class Impl> Impl& here(Impl* impl) {
 
 void describe(const TaskFigures& task, TaskState state, std::int64_t now, Event& event) {
   event.kind = EventKind::task;
-  event.task = task.id;
-  event.op = task.name;
-  event.state = name_of(state);
+  event.number = task.id;
+  event.details = std::make_shared<EventDetails>(EventDetails{.name = task.name});
+  event.kernel = name_of(state);
   event.ns = now - task.started_ns;
   event.start_ns = now_ns() - event.ns;  // the scheduler may have a clock of its own
 }
@@ -169,7 +169,7 @@ TaskEnds Scheduler::finish(TaskId id, TaskState state) {
     ends = impl.book.finish(id, state, now);
     impl.tell_of_ends();
   }
-  if (event.task) publish(event);
+  if (event.number) publish(event);
   return ends;
 }
 

@@ -44,7 +44,8 @@ class Entry:
     """One op that ran. `ns`: the kernel's time; `flops`, `bytes`: what the op has to do.
 
     `start_ns` is on the clock of `time.perf_counter_ns`, `thread` a native id, `module` the path of
-    the `nn.Module` whose forward ran, `source` the line of the program as 'file:line'.
+    the `nn.Module` whose forward ran, `source` the line of the program as 'file:line'. Of an op of
+    a gradient (`backward`) they are those of the forward op, where that was observed too.
 
     `optimizations`: names of those that it used, of the rows of `tw.optimizations.table()`.
     `inner`: op and kernel of parts of its problem, as the products of a convolution.
@@ -75,6 +76,7 @@ class Entry:
     device: str = "cpu"
     module: str = ""
     source: str = ""
+    backward: bool = False
     optimizations: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
     roofline_percent: float | None = None

@@ -9,9 +9,13 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from tilewright import _core
+from tilewright._inspect import steps
+from tilewright._inspect.observation import Cost, cost_of_observing
+from tilewright._inspect.steps import Step
 from tilewright._report import figures, trace
 from tilewright._report.text import aligned, time_text
 from tilewright.memory.timeline import MEMORY_EVENTS
+from tilewright.optim.hooks import HookedOptimizer, step_watchers
 
 # Rows of a printed table; the ones that took longest first.
 _MOST_ROWS = 15
@@ -47,12 +51,18 @@ class profile:  # noqa: N801  (a context manager, used like a function)
     its kernels, with its direction), start_ns since the block began, ns, thread,
     device, op, module, source ('file:line') and what the kind adds; of at most `capacity`, so that
     `dropped` counts the oldest that did not fit. Parallel kernels are told by the thread that
-    called them. Modules are named from the outermost call on, by its class: "Net.layers.0"; what
-    runs outside of a forward, backward included, has none.
+    called them. Modules are named from the outermost call on, by its class: "Net.layers.0". Ops of
+    a gradient (`backward` is True) carry module and line of the op that it is of, if that ran in
+    the block too; what else runs outside of a forward has no module.
 
-    Each op costs some microseconds more while observed, outside of the time of its kernel, and
-    each event about a kilobyte, four once the block has ended. Raises TypeError for a capacity that
-    is no whole number, ValueError for one below 1.
+    `steps` are the steps of a training: each ends with `step()` of the optimizer that is given as
+    `step`, by default the first one that steps, or where `mark_step()` is called. Printed are their
+    median and 95th percentile; the first ones, which warm the machine up, are left out and told.
+
+    `observing` is what the block was slowed down by: `event_ns` is measured once a process, as is
+    `inside_ns`, the part of it that would be in the time of a kernel and is subtracted. An event
+    takes 128 bytes, about four kilobytes once the block has ended. Raises TypeError for a capacity
+    that is no whole number and a step that is no optimizer, ValueError for a capacity below 1.
 
     >>> import tilewright as tw
     >>> with tw.profile() as report:
@@ -61,12 +71,17 @@ class profile:  # noqa: N801  (a context manager, used like a function)
     True
     """
 
-    def __init__(self, capacity: int = 100_000) -> None:
+    def __init__(self, capacity: int = 100_000, step: Any = None) -> None:
         if isinstance(capacity, bool) or not isinstance(capacity, int):
             raise TypeError(f"profile: capacity is a whole number, got {capacity!r}")
         if capacity < 1:
             raise ValueError(f"profile: capacity must be at least 1, got {capacity}")
+        if step is not None and not isinstance(step, HookedOptimizer):
+            raise TypeError(f"profile: step is an optimizer, got {type(step).__name__}")
         self.capacity = capacity
+        self.observing = Cost(0.0, 0)
+        self._stepper: Any = step
+        self._step_ends: list[float] = []
         self.events: list[dict[str, Any]] = []
         self.dropped = 0
         self.wall_ns = 0
@@ -76,7 +91,9 @@ class profile:  # noqa: N801  (a context manager, used like a function)
         if self._observing is not None:
             raise RuntimeError("profile: this one is running; make another one to nest")
         kinds = ["op", "task", "copy", *MEMORY_EVENTS]
+        self._step_ends = []
         self._observing = _core._Observing(kinds, everywhere=True, capacity=self.capacity)
+        step_watchers.append(self._on_step)
         return self
 
     def __exit__(
@@ -88,12 +105,36 @@ class profile:  # noqa: N801  (a context manager, used like a function)
         observing, self._observing = self._observing, None
         if observing is None:
             return
+        step_watchers.remove(self._on_step)
         end = time.perf_counter_ns()
         self.events = observing.stop()
         self.dropped = observing.dropped
         self.wall_ns = end - observing.began_ns
+        self.observing = cost_of_observing()
         for event in self.events:
             event["start_ns"] -= observing.began_ns
+            if event["kind"] == "op":
+                event["ns"] = max(event["ns"] - self.observing.inside_ns, 0)
+        self._step_ends = [end - observing.began_ns for end in self._step_ends]
+
+    def mark_step(self) -> None:
+        """Ends a step here; steps of optimizers count no more."""
+        if self._observing is None:
+            raise _core.StateError("profile: a step ends within the block")
+        if self._stepper is not self:
+            self._stepper, self._step_ends = self, []
+        self._step_ends.append(time.perf_counter_ns())
+
+    def _on_step(self, optimizer: Any) -> None:
+        if self._stepper is None:
+            self._stepper = optimizer
+        if self._stepper is optimizer:
+            self._step_ends.append(time.perf_counter_ns())
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps that ended in the block, in order; ops of dropped events are not counted."""
+        return steps.split(self._step_ends, self.ops)
 
     @property
     def ops(self) -> list[dict[str, Any]]:
@@ -150,9 +191,15 @@ class profile:  # noqa: N801  (a context manager, used like a function)
         """One line: how many ops, the time in their kernels, and that of the block."""
         threads = len({op["thread"] for op in self.ops})
         kernels_ns = sum(op["ns"] for op in self.ops)
+        count = len(self.events) + self.dropped
+        observed = (
+            f", about {time_text(count * self.observing.event_ns)} of it for observing"
+            if self.observing.event_ns
+            else ""
+        )
         return (
             f"{len(self.ops):,} ops on {threads} thread{'s' * (threads != 1)}: "
-            f"{time_text(kernels_ns)} in kernels, {time_text(self.wall_ns)} altogether"
+            f"{time_text(kernels_ns)} in kernels, {time_text(self.wall_ns)} altogether{observed}"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -161,7 +208,13 @@ class profile:  # noqa: N801  (a context manager, used like a function)
             key: [{key: name, **total._asdict()} for name, total in self.by(key).items()]
             for key in SUMS
         }
-        return {"wall_ns": self.wall_ns, "dropped": self.dropped, "sums": sums}
+        return {
+            "wall_ns": self.wall_ns,
+            "dropped": self.dropped,
+            "observing": self.observing._asdict(),
+            "steps": [step._asdict() for step in self.steps],
+            "sums": sums,
+        }
 
     def table(self, key: str = "op") -> str:
         """The totals by a key as text, with each one's share of the block's time."""
@@ -188,7 +241,10 @@ class profile:  # noqa: N801  (a context manager, used like a function)
     def __str__(self) -> str:
         if not self.events:
             return "no op ran"
-        lines = [self.summary, "", self.table("op")]
+        lines = [self.summary]
+        if found := self.steps:
+            lines.append(steps.text(found))
+        lines += ["", self.table("op")]
         if any(op["module"] for op in self.ops):
             lines += ["", self.table("module")]
         if self.dropped:

@@ -200,6 +200,15 @@ def _added_rows() -> Run:
     return run
 
 
+def _large_blocks() -> Run:
+    def run() -> list[Tensor]:
+        held = [tw.empty((16 << 20,)) for _ in range(2)]
+        held.clear()
+        return []
+
+    return run
+
+
 _HALVES = "processors that load 32 bytes at a time"
 _add, _multiply = operator.add, operator.mul
 
@@ -447,6 +456,13 @@ CASES: dict[str, tuple[Work, ...]] = {
     "thread_cache": (Work("1000 blocks of up to 8 KiB", _allocations, unseen=_NO_CALL),),
     "block_reuse": (
         Work("a + b, 2048 x 2048", _of(_add, (2048, 2048), (2048, 2048)), unseen=_NO_CALL),
+    ),
+    "idle_release": (
+        Work(
+            "2 blocks of 64 MiB, made and dropped",
+            _large_blocks,
+            unseen="memory goes back between calls",
+        ),
     ),
     "huge_pages": (
         Work("a + b, 4096 x 4096", _of(_add, (4096, 4096), (4096, 4096)), unseen=_NO_CALL),

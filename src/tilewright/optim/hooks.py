@@ -32,6 +32,9 @@ class OptimizerHook:
 
 Hooks = dict[OptimizerHook, Callable[..., Any]]
 
+# Are told of each step of any optimizer, once it is done: profiles, which find steps by it.
+step_watchers: list[Callable[[Any], None]] = []
+
 
 class HookedOptimizer:
     """The hooks of an optimizer, and their registration."""
@@ -123,7 +126,7 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not (self._pre_hooks or self._post_hooks) or self._is_stepping:
+        if not (self._pre_hooks or self._post_hooks or step_watchers) or self._is_stepping:
             return step(self, *args, **kwargs)
         self._is_stepping = True
         try:
@@ -145,4 +148,6 @@ def _between_hooks(
     result = step(optimizer, *args[1:], **kwargs)
     for hook in list(optimizer._post_hooks.values()):
         hook(optimizer, args, kwargs)
+    for watcher in list(step_watchers):
+        watcher(optimizer)
     return result
