@@ -3058,6 +3058,8 @@ class Tensor:
         dims: _Int | Sequence[_Int] | None=...,
     ) -> Tensor:
         """Turned k times by 90 degrees from the first of two axes towards the second, as a ..."""
+    def rotary_embedding(self, cos: Tensor, sin: Tensor, *, interleaved: _Bool=False) -> Tensor:
+        """Rotary position embedding: pairs of each row's first numbers, rotated by the ..."""
     def round(self, *, decimals: _Int=0) -> Tensor:
         """Nearest whole number, halves to even; or to so many decimals, of tens for ..."""
     def round_(self, *, decimals: _Int=0) -> Self:
@@ -7746,6 +7748,17 @@ def rot90(
     axes: int | Sequence[int] | None=None,
     *,
     dims: int | Sequence[int] | None=...,
+) -> Tensor: ...
+@overload
+def rotary_embedding(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: _Bool=False) -> Tensor:
+    """Rotary position embedding: pairs of each row's first numbers, rotated by the ..."""
+@overload
+def rotary_embedding(
+    input: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    *,
+    interleaved: _Bool=False,
 ) -> Tensor: ...
 @overload
 def round(x: _Operand) -> Tensor:

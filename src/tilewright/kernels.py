@@ -96,7 +96,7 @@ def validate(op: str, name: str, *, measure: bool = False) -> list[Verdict]:
         raise ValueError(f"kernels.validate: op must be one of {', '.join(ops)}, got {op!r}")
     if name not in names(op):
         raise ValueError(f"kernels.validate: {op} has no kernel {name!r}")
-    return validation.validate(op, name, measure=measure)
+    return validation.validate(op, name, use, measure=measure)
 
 
 def isas() -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import tilewright as tw
+from cases import RECORDS
 
 
 def ones(*shape: int, dtype: str = "float32") -> tw.Tensor:
@@ -136,6 +137,10 @@ BY_OP: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 
 
+# Shapes that fit together, by record.
+SHAPES = {case.name: case.large for case in RECORDS if case.large}
+
+
 def arguments(op: Mapping[str, Any]) -> dict[str, Any]:
     """Those that the op must have and those that `BY_OP` lists, in the signature's order."""
     name = op["name"]
@@ -145,6 +150,8 @@ def arguments(op: Mapping[str, Any]) -> dict[str, Any]:
         own["output_size" if pool[1] else "kernel_size"] = 2
     given: dict[str, Any] = {}
     inside = op["signature"][1 : op["signature"].rindex(") ->")]
+    operands = re.findall(r"(\w+): Tensor", inside)
+    own |= zip(operands, (ones(*shape) for shape in SHAPES.get(name, ())), strict=False)
     for parameter in re.split(r", ", inside):
         key, _, rest = parameter.partition(": ")
         kind = rest.replace("!", "").replace(" | None", "")

@@ -58,6 +58,8 @@ class OpCase:
     # Elements of the result depend on elements at the same place only.
     elementwise: bool = False
     errors: tuple[ErrorInput, ...] = field(default=())
+    # Shapes of operands that are large and fit together, where (256, 256) of each do not.
+    large: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if self.differentiable and (self.smooth is None or self.gradient_tolerance is None):

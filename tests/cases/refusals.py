@@ -310,6 +310,15 @@ STATES = {
         lambda: tw.autograd.backward(leaf() * 2, w),
     ],
     "tilewright.kernels.names": [lambda: tw.kernels.names("nope")],
+    "tilewright.kernels.load": [
+        lambda: tw.kernels.load(MISSING),
+        lambda: with_file(tw.kernels.load),
+        lambda: tw.kernels.load(tw._core.__file__),
+    ],
+    "tilewright.kernels.validate": [
+        lambda: tw.kernels.validate("softmax", "vector"),
+        lambda: tw.kernels.validate("matmul", "nope"),
+    ],
     "tilewright.kernels.describe": [lambda: tw.kernels.describe("nope")],
     "tilewright.memory.report": [lambda: tw.memory.report(v.sum)],
     "tilewright.runtime.bind_modes": [lambda: tw.runtime.bind_modes(3)],

@@ -152,7 +152,7 @@ def large_use(case: OpCase, seed: int | list[int]) -> tuple[list[tw.Tensor], dic
         if d in case.tolerance
     )
     given = case.arguments(np.random.default_rng(seed), dtype)[0]
-    shapes = LARGE_SHAPES.get(case.name, (LARGE,) * len(given))
+    shapes = case.large or LARGE_SHAPES.get(case.name, (LARGE,) * len(given))
     return tensors(tuple(map(np.resize, given, shapes)), dtype), dict(case.variants[0])
 
 

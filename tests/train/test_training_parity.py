@@ -117,3 +117,22 @@ def test_both_write_the_same_with_a_cache():
     assert written == likeliest_of_torch(torch, twin(torch, model))
     assert len(written) == 24
     assert len(set(written)) > 2
+
+
+def test_rotary_positions_are_those_behind_a_cache_too():
+    tw.manual_seed(3)
+    model = Gpt(20, 32, 2, 12, rotary=True)
+    assert "wpe.weight" not in dict(model.named_parameters())
+    for value in model.parameters():
+        value.data = 4 * value.detach()
+    tokens = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]
+    with tw.no_grad():
+        whole = model(tw.asarray([tokens]))[0]
+        logits, cache = model.follow(tokens[:4])
+        steps = [logits]
+        for token in tokens[4:]:
+            logits, cache = model.follow([token], cache)
+            steps.append(logits)
+    assert abs(tw.stack(steps) - whole[3:]).max().item() < 1e-4
+    swapped = [1, 3, *tokens[2:]]  # places matter
+    assert abs(model(tw.asarray([swapped]))[0, -1] - whole[-1]).max().item() > 1e-3

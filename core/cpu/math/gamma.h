@@ -136,10 +136,10 @@ template <class R, bool next> TW_INLINE Vec<double> digamma_above(Vec<double> a)
   V denominator = next ? where(small, 1, a) : where(small, a, 1);
   for (int k = 1; k < 7; ++k) {
     const V d = a - k;
-    const Mask<double> counts = a >= k + 1;
-    const V factor = where(counts, d, 1);
-    numerator = fma(numerator, factor, where(counts, denominator, 0));
-    denominator = denominator * factor;
+    const Mask<double> counts = d >= 1;
+    // On AVX-512 a masked FMA each; the product is one too, or g++ compares for each of them.
+    numerator = where(counts, fma(numerator, d, denominator), numerator);
+    denominator = where(counts, fma(denominator, d, -0.0), denominator);
   }
   const V quotient = where(near, numerator, 1) / where(near, denominator, a);
   const V from_zero = (f - kDigammaZero) - kDigammaZeroLow, z = quotient * quotient;

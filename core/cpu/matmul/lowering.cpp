@@ -64,12 +64,12 @@ template <const Roles& roles> std::uint32_t copies(const Call& call) {
 // Whether a kernel multiplies bfloat16 as it is sooner than another one copies in float32. A forced
 // kernel decides by what it accepts.
 bool stays_bfloat16(const Call& call, const Roles& roles) {
+  if (call.in[roles.a].dtype != DType::bfloat16) return false;
+  if (is_batch_invariant()) return false;  // the choice would depend on the rows
   Product q;
   set_up_product(call, roles, q);
   MatmulProblem& p = q.matrices;
-  if (is_batch_invariant()) return false;  // the choice would depend on the rows
-  if (p.dtype != DType::bfloat16 || p.m * p.n * p.k == 0 || p.epilogue.bias || p.epilogue.relu)
-    return false;
+  if (p.m * p.n * p.k == 0 || p.epilogue.bias || p.epilogue.relu) return false;
   if (!uses(Optimization::native_bfloat16)) return false;
   p.batch = 1;
   p.alpha = 1, p.beta = 0;

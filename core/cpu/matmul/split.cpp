@@ -109,6 +109,12 @@ constexpr std::int64_t kPackLines = 128;
 // Rows of one task are whole micro-tiles of every backend.
 constexpr std::int64_t kTaskRows = 32;
 
+// Of packed lines, which come back from the last-level cache.
+std::int64_t packed_bytes() {
+  const std::int64_t l3 = cpu_info().l3_bytes;
+  return l3 > 0 ? std::min(l3, thresholds::kPackedBytes) : thresholds::kPackedBytes;
+}
+
 struct CacheBlocks {
   std::int64_t kc, nc, lines;  // along k, columns of B in L2, lines packed at a time
 };
@@ -119,7 +125,7 @@ CacheBlocks blocks_for(const SplitTable& backend, int parts, std::int64_t k) {
   const std::int64_t kc = round_up(std::max<std::int64_t>(ceil_divide(k, runs), 1), kSplitTerms);
   const std::int64_t line_bytes = kc * parts * 2, unit = backend.tile_columns;
   const std::int64_t nc = std::max<std::int64_t>(l2 * 3 / 8 / line_bytes / unit, 1) * unit;
-  return {kc, nc, round_up(thresholds::kPackedBytes / line_bytes, nc * 2)};
+  return {kc, nc, round_up(packed_bytes() / line_bytes, nc * 2)};
 }
 
 template <class F> void each(std::int64_t count, bool threads, F f) {

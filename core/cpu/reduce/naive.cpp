@@ -1,5 +1,6 @@
 // The definition of reductions: for each result, one loop over its terms. Floating sums and
 // products are made in a wider type, those of whole numbers in 64 bits.
+#include <cmath>
 #include <type_traits>
 
 #include "core/cpu/copy/plain.h"
@@ -60,13 +61,25 @@ template <class Wide> Wide apart(Wide x, double centre) {
   else
     return x;
 }
-// What of an element a sum is of.
-template <class Wide> Wide term(ReduceOp op, Wide x) {
+// What of an element is combined: the rows of combinations.inc, whose terms are written in these.
+template <class Wide> Wide where(bool condition, Wide a, Wide b) { return condition ? a : b; }
+template <class Wide> Wide where(bool condition, Wide a, int b) { return condition ? a : Wide(b); }
+inline int where(bool condition, int a, int b) { return condition ? a : b; }
+template <class Wide> Wide product_term(Wide a, Wide b) { return a * b; }
+template <class Wide> Wide abs(Wide x) {
+  if constexpr (std::is_floating_point_v<Wide>)
+    return std::fabs(x);
+  else
+    return x < 0 ? Wide(0) - x : x;
+}
+template <class Wide> Wide term_of(ReduceOp op, Wide x) {
   if constexpr (std::is_arithmetic_v<Wide>) {
-    if (op == ReduceOp::numbers) return x == x ? x : 0;
-    if (op == ReduceOp::nonzeros) return x != 0;
-    if (op == ReduceOp::magnitudes) return x < 0 || (x == 0 && 1 / double(x) < 0) ? Wide(0 - x) : x;
-    if (op == ReduceOp::squares) return x * x;
+    switch (op) {
+#define TW_COMBINATION(name, join, keeps, term, whole) \
+  case ReduceOp::name: return static_cast<Wide>(term);
+#include "core/problems/combinations.inc"
+#undef TW_COMBINATION
+    }
   }
   return x;
 }
@@ -95,7 +108,7 @@ template <class T> void reduce(const ReduceProblem& p) {
         if (p.factors)
           sum = sum + element * wide(factors[kept + offset]);
         else
-          sum = sum + term(p.op, p.centres ? apart(element, centre) : element);
+          sum = sum + (p.centres ? apart(element, centre) : term_of(p.op, element));
       }
       if (join_of(p.op) == ReduceJoin::product) product = product * element;
       if constexpr (std::is_arithmetic_v<Wide>)

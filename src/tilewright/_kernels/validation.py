@@ -9,10 +9,11 @@ from timeit import Timer
 from typing import TYPE_CHECKING
 
 import tilewright as tw
-from tilewright import kernels
+from tilewright.nn import functional
 
 if TYPE_CHECKING:
     from tilewright import Tensor
+    from tilewright._engine.modes import ModeBlock
 
 # Sums of this many terms and more are compared; an error grows with the root of their number.
 _ULPS = {"float32": 2.0**-23, "float64": 2.0**-52}
@@ -51,17 +52,20 @@ class Verdict:
         return self.error is None or self.error <= self.allowed
 
 
-def validate(op: str, name: str, *, measure: bool = False) -> list[Verdict]:
-    """Runs a kernel on problems of many sizes and layouts, and compares with float64."""
-    return [_judge(op, name, problem, measure) for problem in _problems(op)]
+def validate(op: str, name: str, use: type[ModeBlock], *, measure: bool = False) -> list[Verdict]:
+    """Runs a kernel on problems of many sizes and layouts, and compares with float64.
+
+    `use` forces kernels within a block.
+    """
+    return [_judge(op, name, use, problem, measure) for problem in _problems(op)]
 
 
-def _judge(op: str, name: str, problem: Problem, measure: bool) -> Verdict:
+def _judge(op: str, name: str, use: type[ModeBlock], problem: Problem, measure: bool) -> Verdict:
     allowed = _ALLOWED_ULPS * _ULPS[problem.dtype] * max(problem.terms, 1) ** 0.5
-    with kernels.use(**{op: "naive"}):
+    with use(**{op: "naive"}):
         want = problem.precise()
     try:
-        with kernels.use(**{op: name}):
+        with use(**{op: name}):
             got = problem.call()
     except ValueError as refusal:
         reason = str(refusal).partition("does not accept this problem: ")[2]
@@ -72,18 +76,18 @@ def _judge(op: str, name: str, problem: Problem, measure: bool) -> Verdict:
     error = float(abs(got.astype(tw.float64) - want).max()) / (size or 1.0) if want.size else 0.0
     if error != error:  # noqa: PLR0124  (NaN: of elements that were not written, say)
         error = float("inf")
-    speed = _speed(op, name, problem.call) if measure else None
+    speed = _speed(op, name, use, problem.call) if measure else None
     return Verdict(problem.text, error, allowed, speed=speed)
 
 
-def _speed(op: str, name: str, call: Callable[[], Tensor]) -> float:
+def _speed(op: str, name: str, use: type[ModeBlock], call: Callable[[], Tensor]) -> float:
     """Ours over theirs, taking turns."""
     timer = Timer(call)
     number = max(1, int(1e-3 / max(timer.timeit(1), 1e-7)))
     ours, theirs = [], []
     for _ in range(_ROUNDS):
         ours.append(timer.timeit(number))
-        with kernels.use(**{op: name}):
+        with use(**{op: name}):
             theirs.append(timer.timeit(number))
     return median(ours) / median(theirs)
 
@@ -129,7 +133,6 @@ def _products() -> Iterator[Problem]:
 
 def _convolutions(op: str) -> Iterator[Problem]:
     stream = tw.Generator(0)
-    functions = tw.nn.functional
     for dtype in _ULPS:
         for text, x_shape, w_shape, options in (
             ("3x3", (2, 3, 9, 11), (4, 3, 3, 3), {}),
@@ -147,7 +150,7 @@ def _convolutions(op: str) -> Iterator[Problem]:
 
             def call(x: Tensor = x, w: Tensor = w, options: dict[str, int] = options) -> Tensor:
                 x, w = x.detach().requires_grad_(), w.detach().requires_grad_()
-                y: Tensor = functions.conv2d(x, w, **options)
+                y: Tensor = functional.conv2d(x, w, **options)
                 if op == "convolution":
                     return y.detach()
                 of = x if op == "convolution_input_gradient" else w

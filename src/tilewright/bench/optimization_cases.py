@@ -13,6 +13,7 @@ from typing import Any
 
 import tilewright as tw
 from tilewright import Tensor
+from tilewright.nn import functional
 
 Run = Callable[[], Any]
 """Does the work once, and gives its results: a tensor, or a sequence of them."""
@@ -163,17 +164,17 @@ def _is_larger_than_l3(size: int) -> Callable[[], bool]:
 
 
 def _convolution(x: Tensor, w: Tensor) -> Tensor:
-    y: Tensor = tw.nn.functional.conv2d(x, w, padding=w.shape[-1] // 2)
+    y: Tensor = functional.conv2d(x, w, padding=w.shape[-1] // 2)
     return y
 
 
 def _pooled(x: Tensor) -> Tensor:
-    y: Tensor = tw.nn.functional.max_pool2d(x, 3, padding=1)
+    y: Tensor = functional.max_pool2d(x, 3, padding=1)
     return y
 
 
 def _enlarged(x: Tensor) -> Tensor:
-    y: Tensor = tw.nn.functional.interpolate(x, scale_factor=2, mode="bilinear")
+    y: Tensor = functional.interpolate(x, scale_factor=2, mode="bilinear")
     return y
 
 
@@ -193,7 +194,7 @@ def _added_rows() -> Run:
 
     def run() -> Tensor:
         weight.grad = None
-        tw.nn.functional.embedding(rows, weight).backward(source)
+        functional.embedding(rows, weight).backward(source)
         assert weight.grad is not None
         return weight.grad
 

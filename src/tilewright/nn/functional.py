@@ -34,6 +34,8 @@ _ALL = """
     soft_margin_loss softmax softmin softplus softshrink softsign tanh tanhshrink threshold
     threshold_ triplet_margin_loss triplet_margin_with_distance_loss unfold upsample
 """
+# Beside PyTorch's, since models call them with those.
+_OWN = frozenset({"rotary_embedding"})
 _NAMES = frozenset(_ALL.split())
 
 if _typing.TYPE_CHECKING:  # with the types that they have in tw
@@ -59,6 +61,7 @@ if _typing.TYPE_CHECKING:  # with the types that they have in tw
     from tilewright import pairwise_distance as pairwise_distance  # noqa: PLC0414
     from tilewright import poisson_nll_loss as poisson_nll_loss  # noqa: PLC0414
     from tilewright import relu as relu  # noqa: PLC0414
+    from tilewright import rotary_embedding as rotary_embedding  # noqa: PLC0414
     from tilewright import sigmoid as sigmoid  # noqa: PLC0414
     from tilewright import silu as silu  # noqa: PLC0414
     from tilewright import smooth_l1_loss as smooth_l1_loss  # noqa: PLC0414
@@ -96,7 +99,7 @@ def __getattr__(name: str) -> _typing.Any:
         home = _importlib.import_module(f"tilewright.nn.functions.{_MADE_OF_OPS[name]}")
         function = getattr(home, name)
     else:
-        function = getattr(_tw, name, None) if name in _NAMES else None
+        function = getattr(_tw, name, None) if name in _NAMES | _OWN else None
     if function is None:
         raise AttributeError(f"module 'tilewright.nn.functional' has no attribute {name!r}")
     globals()[name] = function
@@ -104,4 +107,4 @@ def __getattr__(name: str) -> _typing.Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({name for name in _NAMES if hasattr(_tw, name)} | set(_MADE_OF_OPS))
+    return sorted({name for name in _NAMES | _OWN if hasattr(_tw, name)} | set(_MADE_OF_OPS))

@@ -12,6 +12,8 @@ _EMBEDDING = 64
 _HEADS = 4
 # GPT-2's deviation of first weights (A. Radford et al., 2019).
 _DEVIATION = 0.02
+# Cosines and sines of some positions.
+Angles = tuple[Tensor, Tensor]
 
 
 def mlp(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
@@ -67,7 +69,8 @@ class CharLstm(nn.Module):
 
 class Gpt(nn.Module):
     """A transformer that predicts the next symbol: blocks with the norm before attention and
-    before the two linear layers, learned positions (A. Radford et al., 2019).
+    before the two linear layers, learned positions (A. Radford et al., 2019) or, with `rotary`,
+    positions as rotations of queries and keys (J. Su et al., 2021).
 
     `forward` takes tokens (batch, length) of at most `context` and gives logits (batch, length,
     symbols); with a cache the tokens follow those that it has seen. For one token their number may
@@ -77,13 +80,24 @@ class Gpt(nn.Module):
     # Whether `follow` records the ops of one token's step and from then on runs those alone, on the
     # CPU and without gradients: the same bits without the calls of modules in between.
     replays: bool = True
+    cos: Tensor
+    sin: Tensor
 
-    def __init__(self, symbols: int, width: int, layers: int, context: int) -> None:
+    def __init__(
+        self, symbols: int, width: int, layers: int, context: int, *, rotary: bool = False
+    ) -> None:
         if width % _HEADS:
             raise ValueError(f"gpt: {_HEADS} heads do not divide a width of {width}")
         self.context = context
         self.wte = nn.Embedding(symbols, width)
-        self.wpe = nn.Embedding(context, width)
+        if rotary:
+            half = width // _HEADS // 2
+            angles = tw.arange(context)[:, None] * 10000.0 ** (-tw.arange(half) / half)
+            self.register_buffer("cos", tw.cos(angles), persistent=False)
+            self.register_buffer("sin", tw.sin(angles), persistent=False)
+        else:
+            self.wpe = nn.Embedding(context, width)
+        self.rotary = rotary
         self.h = nn.ModuleList([Block(width) for _ in range(layers)])
         self.ln_f = nn.LayerNorm(width)
         self.head = nn.Linear(width, symbols, bias=False)
@@ -97,9 +111,13 @@ class Gpt(nn.Module):
             places = tw.arange(first, first + tokens.shape[1], device=tokens.device)
         else:
             places = seen  # of one token
-        x = self.wte(tokens) + self.wpe(places)
+        x, angles = self.wte(tokens), None
+        if self.rotary:
+            angles = self.cos[places], self.sin[places]
+        else:
+            x = x + self.wpe(places)
         for i, block in enumerate(self.h):
-            x = block(x, None if cache is None else cache.layers[i], seen)
+            x = block(x, None if cache is None else cache.layers[i], seen, angles)
         logits: Tensor = self.head(self.ln_f(x))
         return logits
 
@@ -141,8 +159,14 @@ class Block(nn.Module):
         self.gelu = nn.GELU()
         self.c_proj = nn.Linear(4 * width, width)
 
-    def forward(self, x: Tensor, cache: nn.KeyValueCache | None, seen: Tensor | None) -> Tensor:
-        x = x + self.attn(self.ln_1(x), cache, seen)
+    def forward(
+        self,
+        x: Tensor,
+        cache: nn.KeyValueCache | None,
+        seen: Tensor | None,
+        angles: Angles | None,
+    ) -> Tensor:
+        x = x + self.attn(self.ln_1(x), cache, seen, angles)
         y: Tensor = x + self.c_proj(self.gelu(self.c_fc(self.ln_2(x))))
         return y
 
@@ -154,10 +178,18 @@ class Attention(nn.Module):
         self.c_attn = nn.Linear(width, 3 * width)
         self.c_proj = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, cache: nn.KeyValueCache | None, seen: Tensor | None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        cache: nn.KeyValueCache | None,
+        seen: Tensor | None,
+        angles: Angles | None,
+    ) -> Tensor:
         batch, length, width = x.shape
         heads = self.c_attn(x).reshape((batch, length, 3, _HEADS, width // _HEADS))
         query, key, value = heads.permute((2, 0, 3, 1, 4))
+        if angles is not None:
+            query, key = (tw.rotary_embedding(part, *angles) for part in (query, key))
         if cache is None:
             y = tw.scaled_dot_product_attention(query, key, value, is_causal=True)
         else:

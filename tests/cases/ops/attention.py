@@ -1,4 +1,4 @@
-"""The record of scaled dot-product attention; masks are in test_attention.py."""
+"""Records of scaled dot-product attention (masks are in test_attention.py) and rotary embedding."""
 
 from __future__ import annotations
 
@@ -127,6 +127,55 @@ ERRORS = (
     ),
 )
 
+
+# ---- rotary position embedding ----
+
+
+def rotary(
+    x: np.ndarray, cos: np.ndarray, sin: np.ndarray, interleaved: bool = False
+) -> np.ndarray:
+    """Pairs as complex numbers, times cos + i sin."""
+    half = cos.shape[-1]
+    pairs = np.arange(2 * half).reshape((half, 2) if interleaved else (2, half))
+    first, second = pairs.T if interleaved else pairs
+    y = np.array(x)
+    y[..., first] = x[..., first] * cos - x[..., second] * sin
+    y[..., second] = x[..., first] * sin + x[..., second] * cos
+    return y
+
+
+def rotary_scale(
+    x: np.ndarray, cos: np.ndarray, sin: np.ndarray, interleaved: bool = False
+) -> np.ndarray:
+    size = np.abs(rotary(np.abs(x), np.abs(cos), -np.abs(sin), interleaved))
+    return np.asarray(np.maximum(size, np.abs(rotary(*map(np.abs, (x, cos, sin)), interleaved))))
+
+
+# (x, cos, sin): a part of the width, angles that broadcast, tails of vectors, nothing at all.
+ROTARY_SHAPES = (
+    ((5, 8), (5, 4), (5, 4)),
+    ((2, 3, 7, 66), (7, 33), (7, 33)),
+    ((2, 3, 1, 40), (2, 1, 1, 17), (17,)),
+    ((3, 4, 6), (3, 1, 3), (4, 3)),
+    ((1, 5), (2,), (1, 2)),
+    ((2, 3, 4), (3, 0), (0,)),
+    ((0, 3, 4), (3, 2), (3, 2)),
+)
+
+
+def rotary_arguments(rng: np.random.Generator, dtype: str) -> list[Arrays]:
+    return [tuple(values(rng, dtype, (-2, 2), s) for s in shapes) for shapes in ROTARY_SHAPES]
+
+
+def rotary_smooth(rng: np.random.Generator) -> list[Arrays]:
+    shapes = (((2, 3, 5), (3, 2), (2, 1, 2)), ((3, 4), (2,), (3, 2)))
+    return [tuple(rng.normal(size=s) for s in case) for case in shapes]
+
+
+def refused_rotary(*shapes: tuple[int, ...], dtype: tw.dtype = tw.float32) -> object:
+    return lambda: tw.rotary_embedding(*(tw.ones(shape, dtype=dtype) for shape in shapes))
+
+
 RECORDS = (
     OpCase(
         NAME,
@@ -143,5 +192,47 @@ RECORDS = (
         smooth=smooth,
         gradient_tolerance=16,
         errors=ERRORS,
+    ),
+    OpCase(
+        "rotary_embedding",
+        tw.rotary_embedding,
+        rotary,
+        rotary_arguments,
+        {"float16": 1.0, "bfloat16": 1.0, "float32": 1.5, "float64": 1.5},
+        same,
+        rotary_scale,
+        ({}, {"interleaved": True}),
+        signed_zero=False,
+        differentiable=(0, 1, 2),
+        smooth=rotary_smooth,
+        gradient_tolerance=4,
+        large=((8, 64, 128), (64, 64), (64, 64)),
+        errors=(
+            ErrorInput(
+                refused_rotary((4,), (2,), (2,)),
+                ValueError,
+                "rotary_embedding: x must be (..., length, width), got (4,)",
+            ),
+            ErrorInput(
+                refused_rotary((3, 4), (2, 2), (3, 2)),
+                ValueError,
+                "cos (2, 2) does not broadcast to the rows of x (3, 4)",
+            ),
+            ErrorInput(
+                refused_rotary((3, 4), (3, 2), (3, 1)),
+                ValueError,
+                "cos (3, 2) and sin (3, 1) differ in their last extent",
+            ),
+            ErrorInput(
+                refused_rotary((3, 4), (3, 3), (3, 3)),
+                ValueError,
+                "cos has 3 angles, which rotate 6 numbers, but a row of x has 4",
+            ),
+            ErrorInput(
+                refused_rotary((3, 4), (3, 2), (3, 2), dtype=tw.int32),
+                TypeError,
+                "rotary_embedding: no kernel for int32",
+            ),
+        ),
     ),
 )
