@@ -48,13 +48,13 @@ def load(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
             table_of = library.tilewright_kernels
         except AttributeError:
             raise ValueError(
-                f"kernels.load: {os.fspath(path)!r} exports no tilewright_kernels(); "
+                f"kernels.load: {os.fspath(path)!r} exports no function tilewright_kernels; "
                 "`tilewright kernel new` writes a library that does"
             ) from None
         table_of.restype = ctypes.POINTER(_Kernels)
         table = table_of()
         if not table:
-            raise ValueError(f"kernels.load: tilewright_kernels() of {os.fspath(path)!r} gave null")
+            raise ValueError(f"kernels.load: tilewright_kernels of {os.fspath(path)!r} gave null")
         _kept.append(library)
         _core._add_external_kernels(ctypes.addressof(table.contents))
         given = [table.contents.kernels[i] for i in range(table.contents.count)]

@@ -78,8 +78,9 @@ class Part:
 
 def parts(threads: int) -> list[Part]:
     """In the order in which they come back to plain loops: kernels, then the reasons' rows."""
-    naive = _with_kernel(0, "naive")
-    fused = {op: name for op, name in _with_kernel(-1, "body").items() if op not in naive}
+    naive = _with_kernel(lambda kernels: kernels[0] if kernels[0]["name"] == "naive" else None)
+    bodies = _with_kernel(lambda kernels: kernels[-1] if kernels[-1]["device"] == "any" else None)
+    fused = {op: name for op, name in bodies.items() if op not in naive}
     found = [Part(KERNELS, (), naive)]
     for reason in (*_ORDER, *(reason for reason in REASONS if reason not in _ORDER)):
         part = Part(
@@ -95,8 +96,10 @@ def parts(threads: int) -> list[Part]:
     return found
 
 
-def _with_kernel(place: int, name: str) -> dict[str, str]:
-    return {op: name for op in tw.kernels.ops() if tw.kernels.names(op)[place] == name}
+def _with_kernel(find: Callable[[list[dict[str, Any]]], dict[str, Any] | None]) -> dict[str, str]:
+    """The kernel's name by op, where it has the one that is looked for."""
+    found = ((op, find(tw.kernels.describe(op))) for op in tw.kernels.ops())
+    return {op: kernel["name"] for op, kernel in found if kernel}
 
 
 @dataclass(frozen=True)
@@ -258,7 +261,7 @@ class _Runner:
         """The first step finds cold caches, and the program's start is part of it: not timed."""
         seconds = self._run(1)
         if not seconds:
-            raise ValueError("the program ended without optimizer.step()")
+            raise ValueError("the program ended before an optimizer made a step")
         self._step, self._spent = seconds[0], 0.0
 
     def _more(self, at: int) -> None:

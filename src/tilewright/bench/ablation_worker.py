@@ -3,8 +3,7 @@
 `main` takes READ WRITE KERNELS WHAT [ARGUMENTS] from the command line.
 READ and WRITE are pipes. A line on READ grants so many steps; a line on WRITE tells, as JSON, the
 seconds of each and the first losses. KERNELS are those to force, as JSON. WHAT is `train:NAME`,
-or a Python file, in which a step is what ends with `optimizer.step()`, or with `tw.step()` where it
-calls that.
+or a Python file, in which a step is what ends with a step of an optimizer.
 """
 
 from __future__ import annotations
@@ -74,24 +73,14 @@ class _Watch:
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
         self._loss: tw.Tensor | None = None
-        self._is_marked = False  # by the program, with `tw.step()`
 
     def backward(self, loss: tw.Tensor) -> None:
         """Notes on what `backward` was called last."""
         if self._steps.wants_loss and loss.size == 1:
             self._loss = loss.detach()
 
-    def optimizer_step(self) -> None:
-        """Ends a step, where the program does not mark them itself."""
-        if not self._is_marked:
-            self._end()
-
-    def mark(self) -> None:
+    def step(self) -> None:
         """Ends a step."""
-        self._is_marked = True
-        self._end()
-
-    def _end(self) -> None:
         loss, self._loss = self._loss, None
         self._steps.end(None if loss is None else float(loss.item()))
 
@@ -100,7 +89,7 @@ def _watch_program(steps: Steps) -> None:
     """Tensors, and optimizers that the program makes, tell of losses and steps."""
     watch = _Watch(steps)
     engine: Any = tw
-    backward, make, mark = tw.Tensor.backward, HookedOptimizer.__init__, getattr(tw, "step", None)
+    backward, make = tw.Tensor.backward, HookedOptimizer.__init__
 
     def watched_backward(self: tw.Tensor, *args: Any, **kwargs: Any) -> None:
         watch.backward(self)
@@ -108,17 +97,10 @@ def _watch_program(steps: Steps) -> None:
 
     def make_watched(self: Any, *args: Any, **kwargs: Any) -> None:
         make(self, *args, **kwargs)
-        self.register_step_post_hook(lambda *_: watch.optimizer_step())
-
-    def watched_mark(*args: Any, **kwargs: Any) -> Any:
-        result = mark(*args, **kwargs) if mark else None
-        watch.mark()
-        return result
+        self.register_step_post_hook(lambda *_: watch.step())
 
     engine.Tensor.backward = watched_backward
     HookedOptimizer.__init__ = make_watched  # type: ignore[method-assign]
-    if mark is not None:
-        engine.step = watched_mark
 
 
 def _run(steps: Steps, what: str, arguments: list[str]) -> None:

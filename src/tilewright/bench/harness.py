@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import threading
 import time
@@ -36,20 +35,14 @@ _UNCACHED_CALL_SECONDS, _LONG_CALL_SECONDS = 0.01, 0.5
 class Timing:
     """Time of one call over all samples.
 
-    `low_s`, `high_s`: where the median lies, by 95 % confidence; NaN where that is not known.
+    `low_s`, `high_s`: where the median lies, by 95 % confidence; None where that is not known.
     """
 
     median_s: float
     p95_s: float
     samples: int
-    low_s: float = math.nan
-    high_s: float = math.nan
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Timing:
-        """What another process wrote as JSON, which has no NaN."""
-        known: dict[str, Any] = {k: math.nan if v is None else v for k, v in values.items()}
-        return cls(**known)
+    low_s: float | None = None
+    high_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +114,7 @@ class Result:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Result:
         """What another process wrote as JSON."""
-        timings = {name: Timing.from_dict(timing) for name, timing in values["timings"].items()}
+        timings = {name: Timing(**timing) for name, timing in values["timings"].items()}
         rest = {name: values[name] for name in ("name", "work", "unit", "published")}
         return cls(timings=timings, **rest)
 

@@ -116,13 +116,9 @@ def save(path: Path, what: str, threads: int, rows: Mapping[str, Timing]) -> Non
         "format": _FORMAT,
         "what": what,
         **conditions(threads),
-        "rows": [{"name": name, **_plain(timing)} for name, timing in rows.items()],
+        "rows": [{"name": name, **asdict(timing)} for name, timing in rows.items()],
     }
     write_whole(path, (json.dumps(content, indent=1) + "\n").encode(), "--save")
-
-
-def _plain(timing: Timing) -> dict[str, float | None]:
-    return {key: None if math.isnan(value) else value for key, value in asdict(timing).items()}
 
 
 def read(path: str | os.PathLike[str]) -> Saved:
@@ -131,7 +127,7 @@ def read(path: str | os.PathLike[str]) -> Saved:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         if content.pop("format") != _FORMAT:
             raise ValueError
-        rows = {row.pop("name"): Timing.from_dict(row) for row in content.pop("rows")}
+        rows = {row.pop("name"): Timing(**row) for row in content.pop("rows")}
         return Saved(os.fspath(path), content.pop("what"), content, rows)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{os.fspath(path)}: no results that --save has written") from None
@@ -169,8 +165,8 @@ def _change(name: str, old: Timing | None, new: Timing | None) -> Change:
     if old is None or new is None:
         return Change(name, old, new, None)
     value = new.median_s / old.median_s
-    ends = new.low_s / old.high_s, new.high_s / old.low_s
-    low, high = (value if math.isnan(end) else end for end in ends)
+    low = new.low_s / old.high_s if new.low_s and old.high_s else value
+    high = new.high_s / old.low_s if new.high_s and old.low_s else value
     return Change(name, old, new, Interval(value, low, high))
 
 

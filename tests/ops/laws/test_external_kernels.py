@@ -206,7 +206,7 @@ def test_what_is_no_library_of_kernels(tmp_path: Path) -> None:
     (tmp_path / "text.so").write_text("no library")
     with pytest.raises(OSError, match="text"):
         tw.kernels.load(tmp_path / "text.so")
-    with pytest.raises(ValueError, match="exports no tilewright_kernels"):
+    with pytest.raises(ValueError, match="exports no function tilewright_kernels"):
         tw.kernels.load(built(tmp_path, "int other(void) { return 0; }"))
 
 
