@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from statistics import median
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
@@ -268,8 +269,11 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
 _COLUMNS = ("op", "problem", "kernel", "time", "GFLOP/s", "GB/s", "roofline")
 
 
-# Their work is told as that of the definition, of which they do less or in a narrower type.
-_OF_FEWER_OPERATIONS = {"strassen", "winograd", "winograd4", "bf16", "bf16x3", "bf16x6"}
+@cache
+def _does_all(op: str, kernel: str) -> bool:
+    """Whether a kernel does what its op is told to do: others do less, or in a narrower type."""
+    known = {each["name"]: each["precision"] for each in _core.kernels_of_op(op)}
+    return known.get(kernel, "ieee") == "ieee"
 
 
 def _looked_at(recorded: Sequence[Entry]) -> list[Entry]:
@@ -280,7 +284,7 @@ def _looked_at(recorded: Sequence[Entry]) -> list[Entry]:
     # other work.
     reached: dict[bool, float] = {}
     for entry in recorded:
-        if entry.kernel not in _OF_FEWER_OPERATIONS:
+        if _does_all(entry.op, entry.kernel):
             double = entry.problem.startswith("float64")
             reached[double] = max(reached.get(double, 0.0), entry.gflops * 1e9)
     entries = []
