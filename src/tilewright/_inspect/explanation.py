@@ -273,7 +273,7 @@ _COLUMNS = ("op", "problem", "kernel", "time", "GFLOP/s", "GB/s", "roofline")
 def _does_all(op: str, kernel: str) -> bool:
     """Whether a kernel does what its op is told to do: others do less, or in a narrower type."""
     known = {each["name"]: each["precision"] for each in _core.kernels_of_op(op)}
-    return known.get(kernel, "ieee") == "ieee"
+    return bool(known.get(kernel, "ieee") == "ieee")
 
 
 def _looked_at(recorded: Sequence[Entry]) -> list[Entry]:

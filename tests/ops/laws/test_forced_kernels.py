@@ -351,6 +351,7 @@ EXCEPTIONS = {
     "src/tilewright/optim/fused.py": "what the core calls rows of a table",
     "src/tilewright/data/sampler.py": "an attribute of PyTorch's",
     "src/tilewright/bench/validation.py": "the definition, where NumPy is missing",
+    "src/tilewright/bench/optimization_cases.py": "the kernel that an optimization works in",
     "src/tilewright/bench/ablation.py": "the definition, where an ablation begins",
     "src/tilewright/_kernels/validation.py": "the definition, which others are held against",
 }
