@@ -50,7 +50,7 @@ def test_what_is_saved_is_read_again(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": "another", "rows": []}', '{"format":']
+    "text", ["", "[]", "{}", '{"format": "another", "cases": []}', '{"format":']
 )
 def test_other_files_are_refused(tmp_path, capsys, text: str) -> None:
     (tmp_path / "x.json").write_text(text)

@@ -116,7 +116,7 @@ def save(path: Path, what: str, threads: int, rows: Mapping[str, Timing]) -> Non
         "format": _FORMAT,
         "what": what,
         **conditions(threads),
-        "rows": [{"name": name, **asdict(timing)} for name, timing in rows.items()],
+        "cases": [{"name": name, **asdict(timing)} for name, timing in rows.items()],
     }
     write_whole(path, (json.dumps(content, indent=1) + "\n").encode(), "--save")
 
@@ -127,7 +127,7 @@ def read(path: str | os.PathLike[str]) -> Saved:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         if content.pop("format") != _FORMAT:
             raise ValueError
-        rows = {row.pop("name"): Timing(**row) for row in content.pop("rows")}
+        rows = {row.pop("name"): Timing(**row) for row in content.pop("cases")}
         return Saved(os.fspath(path), content.pop("what"), content, rows)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{os.fspath(path)}: no results that --save has written") from None

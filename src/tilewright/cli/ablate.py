@@ -220,7 +220,7 @@ def _report(known: Mapping[str, Any], told: _Told, found: Sequence[Part]) -> dic
         "what": told.what,
         "title": told.title,
         "parts": {
-            part.name: {"rows": part.rows, "kernels": dict(part.kernels), "isa": part.isa}
+            part.name: {"optimizations": part.rows, "kernels": dict(part.kernels), "isa": part.isa}
             for part in found
         },
         "loss_of_step": told.step,

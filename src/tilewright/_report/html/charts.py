@@ -97,7 +97,7 @@ class Timeline(_Chart):
         for name, colour, spans in _coloured(joined(self.spans)):
             sets.append(
                 {
-                    "type": "bar", "label": name, "yAxisID": "rows", "indexAxis": "y",
+                    "type": "bar", "label": name, "yAxisID": "names", "indexAxis": "y",
                     "grouped": False, "backgroundColor": colour, "barPercentage": 0.95,
                     "categoryPercentage": 0.95, "minBarLength": 1,
                     "data": [
@@ -113,7 +113,7 @@ class Timeline(_Chart):
         axes: dict[str, Any] = {"x": x}
         rows = sorted({span.row for span in self.spans})
         if rows:
-            axes["rows"] = {
+            axes["names"] = {
                 "type": "category", "labels": rows, "axis": "y", "offset": True, "stack": "y",
                 "stackWeight": max(len(rows), 2), "grid": {"display": False},
             }  # fmt: skip
