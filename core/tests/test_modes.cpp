@@ -1,6 +1,7 @@
 // Modes of threads side by side: each computes under its own, and blocks of them end in any order.
 #include <cmath>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -92,8 +93,8 @@ void compute_under_own_modes(int thread, int rounds) {
     stop_observing(observer.get());
     const std::vector<Event> seen = observer->stop();
     CHECK_EQ(seen.size(), 3u);
-    for (const Event& each : seen) CHECK_EQ(each.isa, name_of(isa));
-    CHECK_EQ(seen[0].kernel, rung);
+    for (const Event& each : seen) CHECK_EQ(std::string(each.isa), name_of(isa));
+    CHECK_EQ(std::string(seen[0].kernel), rung);
     Access at;
     CHECK_EQ(at.as<float>(c)[77], 96.0f);
     CHECK_EQ(*at.as<float>(s), static_cast<float>(2 * thread * 512 * 600));
