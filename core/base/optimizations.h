@@ -66,10 +66,6 @@ class OptimizationSet {
   constexpr bool meets(const OptimizationSet& other) const {
     return (words_[0] & other.words_[0]) | (words_[1] & other.words_[1]);
   }
-  constexpr OptimizationSet& operator|=(const OptimizationSet& other) {
-    for (int i = 0; i < kWords; ++i) words_[i] |= other.words_[i];
-    return *this;
-  }
   bool operator==(const OptimizationSet&) const = default;
   constexpr std::uint64_t word(int i) const { return words_[i]; }
   static constexpr OptimizationSet of_words(std::uint64_t low, std::uint64_t high) {

@@ -68,9 +68,9 @@ def test_a_row_is_named_where_it_is_used_and_results_are_right_without_it(
         run = work.make()
         with tw.explain() as used:
             expected = arrays(run())
-        if work.unseen or not work.only_where():
+        if work.unseen:
             assert name not in named(used)
-        else:
+        elif work.only_where():
             assert name in named(used)
         if row.scope == "start":
             return
@@ -82,7 +82,8 @@ def test_a_row_is_named_where_it_is_used_and_results_are_right_without_it(
             assert with_it.tobytes() == without.tobytes()
         else:
             scale = np.abs(with_it).max()
-            np.testing.assert_allclose(without, with_it, rtol=1e-5, atol=1e-5 * scale)
+            most = 2**-7 if "bfloat16" in work.text else 1e-5  # one place of 8 bits
+            np.testing.assert_allclose(without, with_it, rtol=most, atol=1e-5 * scale)
 
 
 @pytest.mark.parametrize("name", tw.optimizations.names(scope="start"))

@@ -70,7 +70,6 @@ bool stays_bfloat16(const Call& call, const Roles& roles) {
   set_up_product(call, roles, q);
   MatmulProblem& p = q.matrices;
   if (p.m * p.n * p.k == 0 || p.epilogue.bias || p.epilogue.relu) return false;
-  if (!uses(Optimization::native_bfloat16)) return false;
   p.batch = 1;
   p.alpha = 1, p.beta = 0;
   if (!forced_kernel_accepts(ladder(), &p)) return false;
@@ -80,7 +79,8 @@ bool stays_bfloat16(const Call& call, const Roles& roles) {
   constexpr double kNsPerCopy = 100, kNsPerElement = 0.15;
   const double m = double(p.m), n = double(p.n), k = double(p.k);
   const double copies_ns = 3 * kNsPerCopy + kNsPerElement * (m * k + k * n + m * n);
-  return narrow_ns < choose_rung(p).cost_ns(&p) + copies_ns;
+  return narrow_ns < choose_rung(p).cost_ns(&p) + copies_ns &&
+         (is_forced(ladder()) || uses(Optimization::bfloat16_products));
 }
 
 // Half types are computed in float32 unless bfloat16 has a kernel; everything else in its own type.

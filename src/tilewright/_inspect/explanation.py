@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from statistics import median
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
@@ -224,7 +223,7 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
         Raises OSError where it cannot be written.
         """
         from tilewright._inspect import report_pages  # noqa: PLC0415  (imported on use)
-        from tilewright._report.html import page  # noqa: PLC0415
+        from tilewright._report.html import page  # noqa: PLC0415  (imported on use)
 
         page.write(path, "Explain: which kernel ran", report_pages.of_explain(self), self._counted)
 
@@ -269,22 +268,17 @@ class explain(Sequence[Entry]):  # noqa: N801  (a context manager, used like a f
 _COLUMNS = ("op", "problem", "kernel", "time", "GFLOP/s", "GB/s", "roofline")
 
 
-@cache
-def _does_all(op: str, kernel: str) -> bool:
-    """Whether a kernel does what its op is told to do: others do less, or in a narrower type."""
-    known = {each["name"]: each["precision"] for each in _core.kernels_of_op(op)}
-    return bool(known.get(kernel, "ieee") == "ieee")
-
-
 def _looked_at(recorded: Sequence[Entry]) -> list[Entry]:
     """The entries with their shares of the roofline, first ones of several alike marked."""
     kinds = [(entry.op, entry.problem, entry.kernel) for entry in recorded]
     often = {kind for kind, count in Counter(kinds).items() if count > 1}
     # What an exact kernel reached here, the machine can do: its peak may have been measured beside
     # other work.
+    from tilewright._inspect.machine_peaks import does_all_work  # noqa: PLC0415  (imported on use)
+
     reached: dict[bool, float] = {}
     for entry in recorded:
-        if _does_all(entry.op, entry.kernel):
+        if does_all_work(entry.op, entry.kernel):
             double = entry.problem.startswith("float64")
             reached[double] = max(reached.get(double, 0.0), entry.gflops * 1e9)
     entries = []
@@ -345,11 +339,11 @@ def _choices(entries: Iterable[Entry]) -> Iterator[str]:
         if not entry.candidates or problem in told:
             continue
         told.add(problem)
-        rows = [_verdict(candidate, _slowdown(entry)) for candidate in entry.candidates]
+        rows = [_verdict(candidate, slowdown(entry)) for candidate in entry.candidates]
         yield "\n".join([f"{entry.op} {entry.problem}: choice of kernel", *aligned(rows, left=4)])
 
 
-def _slowdown(entry: Entry) -> float:
+def slowdown(entry: Entry) -> float:
     """What scales estimates, which are of a processor like this one, to this very machine."""
     if entry.device != "cpu":
         return 1.0
@@ -358,24 +352,24 @@ def _slowdown(entry: Entry) -> float:
     return quick_peaks(entry.problem.partition(" ")[0]).slowdown
 
 
-def _verdict(candidate: Candidate, slowdown: float) -> tuple[str, str, str, str]:
+def _verdict(candidate: Candidate, scale: float) -> tuple[str, str, str, str]:
     mark = "->" if candidate.chosen else "  "
     if not candidate.accepted:
         return (mark, candidate.name, "", f"refused: {candidate.reason}")
-    cost = "" if candidate.cost_ns is None else f"about {time_text(slowdown * candidate.cost_ns)}"
+    cost = "" if candidate.cost_ns is None else f"about {time_text(scale * candidate.cost_ns)}"
     if candidate.error is not None:
         cost += f", error {candidate.error:.0e}"
     if candidate.chosen:
-        return (mark, candidate.name, cost, f"chosen{_sum(candidate.terms, slowdown)}")
+        return (mark, candidate.name, cost, f"chosen{_sum(candidate.terms, scale)}")
     return (mark, candidate.name, cost, candidate.reason or "costs more")
 
 
 INVARIANCE = "for batch invariance"
 
 
-def _sum(terms: Iterable[tuple[str, float]], slowdown: float) -> str:
+def _sum(terms: Iterable[tuple[str, float]], scale: float) -> str:
     """What makes up an estimate: parts that are none are left out."""
-    named = {name: slowdown * ns for name, ns in terms}
+    named = {name: scale * ns for name, ns in terms}
     price = named.pop(INVARIANCE, 0)
     parts = [f"{name} {time_text(ns)}" for name, ns in named.items() if ns]
     text = f": {' + '.join(parts)}" if parts else ""

@@ -75,6 +75,13 @@ def add_bandwidth(block_bytes: int = 64 << 20, seconds: float | None = None) -> 
     return 3.0 * block_bytes / _best_seconds(Timer("x + y", globals={"x": x, "y": y}), seconds)
 
 
+@cache
+def does_all_work(op: str, kernel: str) -> bool:
+    """Whether a kernel does what its op is told to do: others do less, or in a narrower type."""
+    known = {each["name"]: each["precision"] for each in tw._core.kernels_of_op(op)}
+    return bool(known.get(kernel, "ieee") == "ieee")
+
+
 def quick_peaks(dtype: str = "float32") -> Peaks:
     """Peaks of the active instruction set and thread count, measured once a process.
 

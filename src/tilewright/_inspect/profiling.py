@@ -170,7 +170,7 @@ class profile:  # noqa: N801  (a context manager, used like a function)
         Raises OSError where it cannot be written.
         """
         from tilewright._inspect import report_pages  # noqa: PLC0415  (imported on use)
-        from tilewright._report.html import page  # noqa: PLC0415
+        from tilewright._report.html import page  # noqa: PLC0415  (imported on use)
 
         page.write(path, "Profile", report_pages.of_profile(self), self.summary)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tilewright._inspect import roofline
-from tilewright._inspect.explanation import legend
+from tilewright._inspect.explanation import legend, slowdown
+from tilewright._inspect.steps import Step, text
 from tilewright._report.html.charts import Point, Scatter, Span, Timeline
 from tilewright._report.html.sections import FlameGraph, Frame, Section, Table, Text
 from tilewright._report.text import time_text
@@ -28,15 +29,13 @@ def of_profile(report: profile) -> list[Section]:
     """Flame graph, timeline, roofline and sums of a profile."""
     if not report.events:
         return [Text("Profile", "no op ran")]
-    ops, steps = report.ops, steps_of(report)
+    ops, steps, live = report.ops, report.steps, _live(report.events)
     sections: list[Section] = [
         flame_graph(ops, "Time by module, line and op"),
-        Timeline(
-            "Timeline", [*_step_spans(steps), *_spans(ops)], {"live bytes": _live(report.events)}
-        ),
+        Timeline("Timeline", [*_step_spans(steps), *_spans(ops)], {"live bytes": live}),
     ]
     if steps:
-        sections.append(_steps_table(steps))
+        sections.append(_steps_table(steps, live))
     sections.append(roofline_chart(ops))
     sections += [_sums(report, key) for key in _SUMS if len(report.by(key)) > 1 or key in _ALWAYS]
     return sections
@@ -91,9 +90,8 @@ def roofline_chart(ops: Iterable[Mapping[str, Any]]) -> Section:
     if not work:
         return Text(title, "no op that computes ran on the CPU")
     note = (
-        "What this machine's memory and arithmetic allow, as measured in this process, and what "
-        "each op reached. Above the slope, data came from a cache. Ops without arithmetic are not "
-        "shown."
+        "What this machine's levels of memory and arithmetic allow, as measured in this process, "
+        "and what each op reached. Ops without arithmetic are not shown."
     )
     points = [Point(each.intensity, each.gflops, each.op, str(each)) for each in work]
     lines = roofline.roofs(work)
@@ -121,51 +119,20 @@ def _live(events: Iterable[Mapping[str, Any]]) -> list[tuple[float, float]]:
     ]
 
 
-class Step(NamedTuple):
-    """One step of a training: what ends with an optimizer's op."""
-
-    start_ns: float
-    ns: float
-    kernels_ns: float
-    ops: int
-    peak_bytes: float
-
-    def cells(self) -> tuple[str, ...]:
-        """Of its row, behind its number."""
-        peak = f"{self.peak_bytes / 2**20:,.2f} MiB"
-        return (time_text(self.ns), time_text(self.kernels_ns), f"{self.ops:,}", peak)
-
-
-def steps_of(report: profile) -> list[Step]:
-    """In their order; none where fewer than two ended. The first holds what came before it."""
-    ops = report.ops
-    last = [
-        i
-        for i, op in enumerate(ops)
-        if op["op"].endswith("_step")
-        and (i + 1 == len(ops) or not ops[i + 1]["op"].endswith("_step"))
-    ]
-    if len(last) < 2:
-        return []
-    live = _live(report.events)
-    steps: list[Step] = []
-    first, start, at = 0, 0.0, 0
-    for i in last:
-        end = ops[i]["start_ns"] + ops[i]["ns"]
-        kernels = sum(op["ns"] for op in ops[first : i + 1])
-        peak = 0.0
-        while at < len(live) and live[at][0] <= end:
-            peak, at = max(peak, live[at][1]), at + 1
-        steps.append(Step(start, end - start, kernels, i + 1 - first, peak))
-        first, start = i + 1, end
-    return steps
-
-
-def _steps_table(steps: Sequence[Step]) -> Table:
+def _steps_table(steps: Sequence[Step], live: Sequence[tuple[float, float]]) -> Table:
     columns = ("step", "time", "in kernels", "ops", "most live bytes")
-    rows = [(f"{number:,}", *step.cells()) for number, step in enumerate(steps, 1)]
-    note = "A step ends with the op of an optimizer; the first one holds what came before it."
-    return Table("Steps", columns, rows, note)
+    rows, at = [], 0
+    for number, step in enumerate(steps, 1):
+        most = 0.0
+        while at < len(live) and live[at][0] <= step.start_ns + step.ns:
+            most, at = max(most, live[at][1]), at + 1
+        rows.append(
+            (
+                f"{number:,}", time_text(step.ns), time_text(step.kernels_ns), f"{step.ops:,}",
+                f"{most / 2**20:,.2f} MiB",
+            )
+        )  # fmt: skip
+    return Table("Steps", columns, rows, text(steps))
 
 
 def _step_spans(steps: Sequence[Step]) -> list[Span]:
@@ -196,16 +163,16 @@ def _entry_row(entry: Entry) -> tuple[str, ...]:
 def _choices(entries: Iterable[Entry]) -> list[tuple[str, ...]]:
     told = {(e.op, e.problem, e.candidates): e for e in entries if e.candidates}
     return [
-        (entry.op, entry.problem, *_verdict(candidate))
+        (entry.op, entry.problem, *_verdict(candidate, slowdown(entry)))
         for entry in told.values()
         for candidate in entry.candidates
     ]
 
 
-def _verdict(candidate: Candidate) -> Sequence[str]:
-    cost = "" if candidate.cost_ns is None else time_text(candidate.cost_ns)
+def _verdict(candidate: Candidate, scale: float) -> Sequence[str]:
+    cost = "" if candidate.cost_ns is None else time_text(scale * candidate.cost_ns)
     error = "" if candidate.error is None else f"{candidate.error:.0e}"
-    made_of = ", ".join(f"{name} {time_text(ns)}" for name, ns in candidate.terms if ns)
+    made_of = ", ".join(f"{name} {time_text(scale * ns)}" for name, ns in candidate.terms if ns)
     if not candidate.accepted:
         return (candidate.name, "refused", cost, error, candidate.reason, made_of)
     if candidate.chosen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import warnings
 
 from tilewright import _core
 
@@ -66,6 +67,7 @@ def load_installed() -> None:
     """Loads the libraries that installed packages name, once a process.
 
     An entry point of the group `tilewright.kernels` is a function that returns a library's path.
+    Where that fails, a warning says whose it is: the others are loaded all the same.
     """
     global _looked_for_installed  # noqa: PLW0603  (once a process)
     with _lock:
@@ -75,4 +77,12 @@ def load_installed() -> None:
         from importlib import metadata  # noqa: PLC0415  (20 ms that most programs do without)
 
         for point in metadata.entry_points(group=ENTRY_POINTS):
-            load(point.load()())
+            try:
+                load(point.load()())
+            except Exception as error:
+                warnings.warn(
+                    f"kernels of the entry point {point.name!r} ({point.value}) are not loaded: "
+                    f"{error}",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )

@@ -159,8 +159,9 @@ def _loads_halves() -> bool:
     return path == 256 and tw.active_isa() == "avx512"
 
 
-def _is_larger_than_l3(size: int) -> Callable[[], bool]:
-    return lambda: 0 < 2 * int(tw._core.cpu_info()["l3_bytes"]) < size
+def _is_beyond_l3() -> bool:
+    l3: int = tw._core.cpu_info()["l3_bytes"]
+    return 16 << 20 <= l3 < 64 << 20
 
 
 def _convolution(x: Tensor, w: Tensor) -> Tensor:
@@ -208,6 +209,11 @@ def _large_blocks() -> Run:
         return []
 
     return run
+
+
+def _multiplies_bfloat16() -> bool:
+    features = tw._core.cpu_info()["features"]
+    return tw.active_isa() == "avx512" and bool({"avx512_bf16", "amx_bf16"} & set(features))
 
 
 _HALVES = "processors that load 32 bytes at a time"
@@ -286,8 +292,8 @@ CASES: dict[str, tuple[Work, ...]] = {
             "a @ b, 4096 x 4096",
             _of(operator.matmul, (4096, 4096), (4096, 4096)),
             kernels={"matmul": "packed"},
-            only_where=_is_larger_than_l3(4096 * 4096 * 4 * 2),
-            where="processors whose third-level cache is smaller than the result",
+            only_where=_is_beyond_l3,
+            where="processors whose third-level cache has 16 to 64 MiB",
         ),
     ),
     "wide_blocks": (
@@ -371,6 +377,14 @@ CASES: dict[str, tuple[Work, ...]] = {
         Work(
             "sums of rows, 1024 x 1024 bfloat16",
             _of(lambda x: x.sum(1), (1024, 1024), dtype="bfloat16"),
+        ),
+    ),
+    "bfloat16_products": (
+        Work(
+            "a @ b, 1024 x 1024 bfloat16",
+            _of(operator.matmul, (1024, 1024), (1024, 1024), dtype="bfloat16"),
+            only_where=_multiplies_bfloat16,
+            where="processors with AVX512_BF16 or AMX",
         ),
     ),
     "byte_mask_select": (Work("where, 1024 x 1024 float64", _chosen_by_a_mask),),

@@ -101,14 +101,14 @@ def _cnn(m: Any) -> tuple[Any, ...]:
 
 
 def _lstm(m: Any) -> tuple[Any, ...]:
-    from tilewright.train.models import CharLstm  # noqa: PLC0415
+    from tilewright.train.models import CharLstm  # noqa: PLC0415  (imported on use)
 
     model = CharLstm(_SYMBOLS, 256, 2)
     return model, m.optim.Adam(model.parameters()), *_text(m, 32, 64)
 
 
 def _gpt(m: Any) -> tuple[Any, ...]:
-    from tilewright.train.models import Gpt  # noqa: PLC0415
+    from tilewright.train.models import Gpt  # noqa: PLC0415  (imported on use)
 
     model = Gpt(_SYMBOLS, 128, 4, 64)
     return model, m.optim.Adam(model.parameters()), *_text(m, 16, 64)

@@ -10,7 +10,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code."""
     try:
         # The commands take long enough to load that someone may interrupt it.
-        from tilewright.cli.commands import run  # noqa: PLC0415
+        from tilewright.cli.commands import run  # noqa: PLC0415  (imported on use)
 
         return run(argv)
     except KeyboardInterrupt:

@@ -109,7 +109,7 @@ class Timeline:
         Raises OSError where it cannot be written.
         """
         from tilewright._report.html import page  # noqa: PLC0415  (imported on use)
-        from tilewright.memory.timeline_page import of_timeline  # noqa: PLC0415
+        from tilewright.memory.timeline_page import of_timeline  # noqa: PLC0415  (imported on use)
 
         lines = str(self).splitlines()
         page.write(path, "Memory of tensors", of_timeline(self), lines[-1])

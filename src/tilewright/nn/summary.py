@@ -65,7 +65,7 @@ class ModelSummary:
     def __rich__(self) -> Any:
         """A table for rich's print; rich calls this."""
         from rich.console import Group  # noqa: PLC0415  (imported on use)
-        from rich.table import Table  # noqa: PLC0415
+        from rich.table import Table  # noqa: PLC0415  (imported on use)
 
         table = Table(*_COLUMNS[:3])
         for column in _COLUMNS[3:]:

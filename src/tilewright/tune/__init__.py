@@ -61,7 +61,7 @@ def run(
     written; both before anything is measured. An exception leaves table and numbers as they were.
     """
     # The search loads what an import that only reads a table does not need.
-    from tilewright.tune import gpu, search, timing  # noqa: PLC0415
+    from tilewright.tune import gpu, search, timing  # noqa: PLC0415  (imported on use)
 
     numbers = gpu.numbers_of(devices)
     found = kept_or_empty()

@@ -226,11 +226,20 @@ def test_an_installed_package_is_found(tmp_path: Path) -> None:
     assert entry
     (metadata / "entry_points.txt").write_text("[{}]\n{} = {}\n".format(*entry.groups()))
     code = "import tilewright as tw; print(tw.kernels.names('matmul')[-1])"
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(folder)},
-    )  # fmt: skip
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
     assert ran.stdout.split() == ["mine"]
+    # One that does not load is told, and in nobody's way.
+    (folder / "tilewright_mine" / "mine.so").unlink()
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert ran.stdout.split() == ["bf16"]
+    assert (
+        "RuntimeWarning: kernels of the entry point 'mine' (tilewright_mine:library)" in ran.stderr
+    )
 
 
 @pytest.mark.parametrize("op", template.OPS)
